@@ -402,4 +402,20 @@ int show_frames(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* The same of those that are kept by stack. */
+SEC("iter/bpf_map_elem")
+int show_stacked(struct bpf_iter__bpf_map_elem *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct frame *f = ctx->value;
+
+	if (!f)
+		return 0;
+	struct gb_open open = { .pid_tid = f->span.pid_tid, .silent = f->summed };
+
+	bpf_seq_write(seq, &open, sizeof(open));
+	bpf_seq_write(seq, &f->span, sizeof(f->span));
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -151,6 +151,15 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+struct bpf_map;
+
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
+};
+
 struct bpf_prog_aux {
 	__u32 id;
 };

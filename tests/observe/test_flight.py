@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import stat
+import subprocess
 import tempfile
 
 import pytest
@@ -55,6 +56,23 @@ def test_a_barrier_that_somebody_does_not_reach(job, observe, tmp_path, kind, ru
     status, out, errors = watcher.finish()
     assert status == 0 and "Observed for" in out, errors
     assert "Flight recording: what led up to this" in gaspbpf.run("report", tmp_path / "dump-wait-1.gasp").stdout
+
+
+def test_a_barrier_where_threads_may_change_stacks(job, observe, tmp_path):
+    """The same of a program with a library that could make fibers: its calls are kept by stack, not by thread."""
+    source, library = tmp_path / "fibers.c", tmp_path / "libfibers.so"
+    source.write_text("int swapcontext(void *, const void *);\nvoid change(void *a, void *b) { swapcontext(a, b); }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=gaspbpf.PATIENCE)
+    running, watcher = observed(job, observe, "threads", tmp_path, *HOUR, "--trigger", "barrier>300ms",
+                                env={"LD_PRELOAD": str(library)})
+    go(running)
+    flying.wait_until_waiting(running, LAST["threads"], WAITERS["threads"])
+    _, why = flying.wait_for_dump(watcher)
+    assert f"{LAST['threads']} has lasted" in why
+    assert flying.dumped(tmp_path / "dump-wait-1.gasp", "threads", tmp_path) == expected(running, "detach")
+    (running.gate / "late").touch()
+    gaspbpf.wait_for(running._all("done"), "the job to go on")
+    assert running.end() == 0 and watcher.finish()[0] == 0
 
 
 DEATHS = [("threads", signal.SIGKILL), ("threads", signal.SIGSEGV), ("openmpi", signal.SIGTERM),

@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,20 +82,26 @@ static void print_not_observable(void *state, const struct printer *p)
 	for (size_t i = 0; i < d->nunseen; i++) {
 		char *text = NULL;
 		size_t size = 0;
-		FILE *out = d->unseen[i].library ? NULL : open_memstream(&text, &size);
+		FILE *out;
 
-		if (!out)
+		if (d->unseen[i].library)
 			continue;
+		out = open_memstream(&text, &size);
+		if (!out) {
+			*p->error = -ENOMEM;
+			return;
+		}
 		if (was_called(p->r, &d->unseen[i]))
 			tell_reason(out, d, i);
 		else
 			tell_uncalled(out, d, i);
-		if (!fclose(out) && size) {
-			if (!said)
-				printer_heading(p, "");
+		if (fclose(out))
+			*p->error = -ENOMEM;
+		if (!*p->error && size && !said)
+			printer_heading(p, "");
+		if (!*p->error && size)
 			printer_paragraph(p, "- ", text);
-			said = true;
-		}
+		said |= size > 0;
 		free(text);
 	}
 }

@@ -147,6 +147,10 @@ struct capture_totals capture_totals(const struct capture_session *session);
  */
 int capture_visit_open(struct capture_session *session,
 		       void (*visit)(void *context, const struct span *span, bool silent), void *context);
+/* The same, in no order, of functions in which a thread may change stacks: of the thread that has begun the call, which
+ * may have left it on another stack since. */
+int capture_visit_stacked(struct capture_session *session,
+			  void (*visit)(void *context, const struct span *span, bool silent), void *context);
 
 /* What became of a thread's calls at one site; all but the spans as of the last capture_read_sums(). */
 struct capture_calls {

@@ -60,3 +60,11 @@ int capture_visit_open(struct capture_session *s, void (*visit)(void *context, c
 	session_visit_announced(s, visit, context);
 	return kernel_show_open(s->kernel, take, &looking);
 }
+
+int capture_visit_stacked(struct capture_session *s, void (*visit)(void *context, const struct span *span, bool silent),
+			  void *context)
+{
+	struct looking looking = { s, visit, context };
+
+	return kernel_show_stacked(s->kernel, take, &looking);
+}

@@ -73,6 +73,8 @@ void callers_close(struct callers *callers)
 	looker_free(callers->stuck.looker);
 	callers->stuck.looker = NULL;
 	forget_known(callers);
+	free(callers->ended.list);
+	callers->ended = (struct ended_list){ .count = 0 };
 }
 
 /* The job as it is now: who has come since, and which of its functions are known. */
@@ -192,9 +194,12 @@ void callers_look(struct callers *callers, struct job *job)
 
 	if (!callers->most || now < callers->next)
 		return;
+	if (!callers->listening)
+		capture_add_sink(job->capture, &(struct span_sink){ .span = note_ended, .context = &callers->ended });
+	callers->listening = true;
 	if (open_looks(callers, job)) {
 		stuck_forget(&callers->stuck);
-		if (!look_at_calls(job->capture, d, &callers->stuck, &opens) &&
+		if (!look_at_calls(job->capture, d, &callers->stuck, &opens, &callers->ended) &&
 		    !stuck_resolve(&callers->stuck, opens.list, opens.count))
 			for (size_t i = 0; i < callers->stuck.nthreads; i++)
 				for (size_t k = 0; k < callers->stuck.threads[i].ncalls; k++)

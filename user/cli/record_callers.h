@@ -18,6 +18,8 @@ struct callers {
 	size_t processes, sites; /* of the job, when it was opened */
 	uint64_t next;           /* ns, CLOCK_MONOTONIC: not to look again before */
 	struct known_chain *known;
+	bool listening; /* ended is filled */
+	struct ended_list ended;
 };
 
 /* While all rights are there. 0, or -EPERM, said: threads cannot be looked at. */

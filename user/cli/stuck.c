@@ -216,7 +216,7 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	for (uint64_t start = clock_monotonic();
 	     !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
 		job_serve(job);
-	err = look_at_calls(job->capture, &job->definitions, stuck, opens);
+	err = look_at_calls(job->capture, &job->definitions, stuck, opens, NULL);
 	stuck->watched = clock_monotonic() - began;
 	job_leave(job, NULL);
 	capture_finish(job->capture);

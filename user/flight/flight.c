@@ -123,7 +123,7 @@ static int take_span(void *context, const struct definitions *d, const struct sp
 	struct flight *f = context;
 
 	if (f->open.count)
-		open_forget(&f->open, span);
+		open_forget(&f->open, span, f->d->probes[span->probe].marks & MARK_STACKED);
 	if (f->look)
 		flight_watch_span(f, span);
 	if (block_add_span(f->maker, span)) {

@@ -43,6 +43,14 @@ static void sort(struct open_calls *open)
 		qsort(open->spans, open->count, sizeof(*open->spans), by_thread_and_start);
 }
 
+int open_look(struct flight *f, struct open_calls *open)
+{
+	int err = capture_visit_open(f->capture, collect, open) ?: capture_visit_stacked(f->capture, collect, open);
+
+	sort(open);
+	return err;
+}
+
 static bool is_same(const struct span *a, const struct span *b)
 {
 	return a->thread == b->thread && a->start == b->start && a->probe == b->probe && a->depth == b->depth;
@@ -54,10 +62,8 @@ void open_fetch(struct flight *f)
 	size_t kept = 0;
 
 	open_free(open);
-	if (capture_visit_open(f->capture, collect, &before) || capture_visit_open(f->capture, collect, open))
+	if (open_look(f, &before) || open_look(f, open))
 		open->count = 0; /* an old kernel, or no memory: the dump goes without them */
-	sort(&before);
-	sort(open);
 	for (size_t i = 0, k = 0; i < open->count; i++) {
 		while (k < before.count && by_thread_and_start(&before.spans[k], &open->spans[i]) < 0)
 			k++;
@@ -69,7 +75,17 @@ void open_fetch(struct flight *f)
 	capture_drain(f->capture); /* what ended before the dump was asked for, however long the last pass took */
 }
 
-void open_forget(struct open_calls *open, const struct span *span)
+/* A call that another thread has finished than the one that began it; count: it is none of these. */
+static size_t ended_elsewhere(const struct open_calls *open, const struct span *span)
+{
+	size_t i = 0;
+
+	while (i < open->count && (open->spans[i].start != span->start || open->spans[i].probe != span->probe))
+		i++;
+	return i;
+}
+
+void open_forget(struct open_calls *open, const struct span *span, bool may_move)
 {
 	size_t low = 0, high = open->count;
 
@@ -82,6 +98,8 @@ void open_forget(struct open_calls *open, const struct span *span)
 			high = middle;
 	}
 	if (low == open->count || !is_same(&open->spans[low], span))
+		low = may_move ? ended_elsewhere(open, span) : open->count;
+	if (low == open->count)
 		return;
 	memmove(&open->spans[low], &open->spans[low + 1], (--open->count - low) * sizeof(*open->spans));
 }

@@ -125,8 +125,10 @@ void sums_apply(struct definitions *d, const struct def_sum *sums);
 
 /* open.c: fetches the calls in progress. */
 void open_fetch(struct flight *flight);
-/* This call has ended after all. */
-void open_forget(struct open_calls *open, const struct span *span);
+/* One look: adds them, and sorts. 0 or -errno, not said. */
+int open_look(struct flight *flight, struct open_calls *open);
+/* This call has ended after all. may_move: perhaps on another thread than it has begun on. */
+void open_forget(struct open_calls *open, const struct span *span, bool may_move);
 void open_free(struct open_calls *open);
 
 /* dump.c: begins the dump for a request. 0 or -errno, said. */

@@ -102,9 +102,8 @@ struct looking {
 	uint32_t thread; /* the last one of which a long call has been shown */
 };
 
-static void look_at(void *context, const struct span *span, bool silent)
+static void look_at(struct looking *looking, const struct span *span)
 {
-	struct looking *looking = context;
 	struct flight *f = looking->flight;
 	const struct limit *limit = span->probe == NO_INDEX || span->thread == looking->thread
 					    ? NULL
@@ -130,11 +129,15 @@ static void look_at(void *context, const struct span *span, bool silent)
 void flight_watch_open(struct flight *f, uint64_t now)
 {
 	struct looking looking = { f, now, NO_INDEX };
+	struct open_calls open = { 0 };
 
 	if (!f->look || now - f->looked < f->look)
 		return;
 	f->looked = now;
-	capture_visit_open(f->capture, look_at, &looking);
+	if (!open_look(f, &open))
+		for (size_t i = 0; i < open.count; i++)
+			look_at(&looking, &open.spans[i]);
+	open_free(&open);
 }
 
 /* --- deaths --------------------------------------------------------------- */

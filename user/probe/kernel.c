@@ -566,6 +566,14 @@ int kernel_show_open(struct kernel *kernel, kernel_open show, void *context)
 	return fd < 0 ? fd : iterator_read(fd, sizeof(struct open_record), show_record, &showing);
 }
 
+int kernel_show_stacked(struct kernel *kernel, kernel_open show, void *context)
+{
+	struct showing showing = { show, context };
+	int fd = iterator_open_map(kernel->process->progs.show_stacked, bpf_map__fd(kernel->process->maps.stacks));
+
+	return fd < 0 ? fd : iterator_read(fd, sizeof(struct open_record), show_record, &showing);
+}
+
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)
 {
 	const struct kernel_counts *before = &kernel->before;

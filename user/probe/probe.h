@@ -397,6 +397,8 @@ int kernel_send_open(struct kernel *kernel);
  * said. */
 typedef void (*kernel_open)(void *context, const struct gb_open *open, const struct gb_span *span);
 int kernel_show_open(struct kernel *kernel, kernel_open show, void *context);
+/* The same of calls that are kept by stack (bpf/stacks.h), in no order, each as of the thread that has begun it. */
+int kernel_show_stacked(struct kernel *kernel, kernel_open show, void *context);
 /* Sums over CPUs. */
 struct kernel_counts {
 	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near, summed, rounds;

@@ -11,6 +11,7 @@
 
 #include "stuck/private.h"
 #include "util/array.h"
+#include "util/clock.h"
 
 static int read_process(struct stuck *stuck, const struct stuck_process *p)
 {
@@ -24,6 +25,7 @@ static int read_process(struct stuck *stuck, const struct stuck_process *p)
 		if (look->pid != p->process->pid || look->torn)
 			continue;
 		script_take(reader, look, &own.script);
+		own.until = clock_monotonic();
 		err = own.script.count
 			      ? array_one_more(&stuck->scripts, &stuck->scripts_room, stuck->nscripts, sizeof(own))
 			      : 0;
@@ -60,7 +62,9 @@ int scripts_read(struct stuck *stuck)
 	scripts_free(stuck);
 	for (size_t i = 0; !err && i < stuck->nprocesses; i++)
 		err = read_process(stuck, &stuck->processes[i]);
-	return !err && stuck->nscripts ? check_scripts(stuck) : err;
+	/* Where calls alone are asked for, the probes tell of each whether it lasted; the shorter the look, the more
+	 * do. */
+	return !err && stuck->nscripts && !stuck->bare ? check_scripts(stuck) : err;
 }
 
 void scripts_free(struct stuck *stuck)
@@ -78,4 +82,12 @@ const struct stuck_script *script_of(const struct stuck *stuck, const struct thr
 		if (stuck->scripts[i].pid == look->pid && stuck->scripts[i].tid == look->tid)
 			return &stuck->scripts[i];
 	return NULL;
+}
+
+uint64_t stuck_script_until(const struct stuck *stuck, pid_t pid, pid_t tid)
+{
+	for (size_t i = 0; i < stuck->nscripts; i++)
+		if (stuck->scripts[i].pid == pid && stuck->scripts[i].tid == tid)
+			return stuck->scripts[i].until;
+	return 0;
 }

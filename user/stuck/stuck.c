@@ -287,6 +287,8 @@ static void merge_opens(const struct stuck *stuck, struct stuck_thread *t, const
 			continue;
 		while (at < t->ncalls && !is_of(&opens[o], &t->calls[at]))
 			at++;
+		if (at == t->ncalls && opens[o].stacked)
+			continue;
 		if (at == t->ncalls && t->ncalls == STUCK_CALLS)
 			return;
 		if (at == t->ncalls) {

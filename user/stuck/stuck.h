@@ -43,7 +43,8 @@ struct stuck_call {
 struct stuck_script {
 	pid_t pid, tid;
 	struct script script;
-	bool still; /* the thread had not run from that look on until it was read */
+	uint64_t until; /* ns, CLOCK_MONOTONIC: when it had been read */
+	bool still;     /* the thread had not run from that look on until it was read */
 };
 
 struct stuck_thread {
@@ -85,6 +86,7 @@ struct stuck_open {
 	const char *symbol, *event;
 	uint64_t start;  /* ns */
 	uint64_t caller; /* return address; 0: not known */
+	bool stacked;    /* the thread may have left it on another stack: it is in it only where its stack shows it */
 	uint64_t words[GB_SLOTS];
 	unsigned nwords;
 	uint32_t unread;
@@ -166,6 +168,8 @@ int stuck_note_passing(struct stuck *stuck, const struct stuck_open *open);
 /* Puts both looks and the calls that the probes tell of together. opens: by thread, each thread's from the outermost
  * on. 0 or -ENOMEM. */
 int stuck_resolve(struct stuck *stuck, const struct stuck_open *opens, size_t count);
+/* When the script of this thread had been read (ns, CLOCK_MONOTONIC); 0: it runs none. */
+uint64_t stuck_script_until(const struct stuck *stuck, pid_t pid, pid_t tid);
 /* Forgets the last look, for another one. */
 void stuck_forget(struct stuck *stuck);
 /*

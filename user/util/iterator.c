@@ -22,9 +22,9 @@ int variables_are_mapped(const void *constants, const void *variables)
 	return constants && variables ? 0 : -ENOMEM;
 }
 
-int iterator_open(const struct bpf_program *program)
+static int open_with(const struct bpf_program *program, const struct bpf_iter_attach_opts *options)
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	struct bpf_link *link = bpf_program__attach_iter(program, options);
 	int fd;
 
 	if (!link)
@@ -34,6 +34,19 @@ int iterator_open(const struct bpf_program *program)
 		fd = -errno;
 	bpf_link__destroy(link); /* the descriptor keeps it */
 	return fd;
+}
+
+int iterator_open(const struct bpf_program *program)
+{
+	return open_with(program, NULL);
+}
+
+int iterator_open_map(const struct bpf_program *program, int map)
+{
+	union bpf_iter_link_info info = { .map.map_fd = (__u32)map };
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info, .link_info_len = sizeof(info));
+
+	return open_with(program, &options);
 }
 
 int iterator_read(int fd, size_t size, void (*take)(void *context, const void *record), void *context)

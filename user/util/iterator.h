@@ -24,6 +24,8 @@ int variables_are_mapped(const void *constants, const void *variables);
 
 /* A descriptor from which one run of the iterator is read, or -errno. */
 int iterator_open(const struct bpf_program *program);
+/* The same over the entries of a map. */
+int iterator_open_map(const struct bpf_program *program, int map);
 /* Reads records of `size` bytes to the end, which closes fd. 0 or -errno; what came before an error has been taken. */
 int iterator_read(int fd, size_t size, void (*take)(void *context, const void *record), void *context);
 
