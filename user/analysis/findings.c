@@ -546,7 +546,7 @@ static void print_findings(void *state, const struct printer *p)
 		printer_paragraph(p, "", text);
 	}
 	for (size_t i = 0; i < r->nfindings; i++)
-		printer_paragraph(p, "- ", r->findings[i].text);
+		printer_paragraph(p, "-", r->findings[i].text);
 }
 
 static void put_share(struct json *j, const struct report *r, const char *key, const struct finding_share *share)

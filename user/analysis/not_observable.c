@@ -6,9 +6,6 @@
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/json.h"
@@ -40,37 +37,40 @@ static bool was_called(const struct report *r, const struct def_unseen *unseen)
 	return unseen->library;
 }
 
+static bool is_first_of_model(const struct definitions *d, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (!d->unseen[i].library && !strcmp(d->unseen[i].model, d->unseen[index].model))
+			return false;
+	return true;
+}
+
 /* In one line: of what the run did not use not much needs to be said. */
-static void tell_uncalled(FILE *out, const struct definitions *d, size_t first)
+static void tell_uncalled(struct paragraph *to, const struct definitions *d, size_t first)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < d->nunseen; i++) {
-		if (d->unseen[i].library || strcmp(d->unseen[i].model, d->unseen[first].model))
-			continue;
-		if (i < first)
-			return;
-		count++;
-	}
-	fprintf(out, "%s: nothing of it was called; of %zu of its events no call can be seen, or not every one",
-		log_safe(d->unseen[first].model), count);
+	for (size_t i = first; i < d->nunseen; i++)
+		count += !d->unseen[i].library && !strcmp(d->unseen[i].model, d->unseen[first].model);
+	paragraph_words(to, "%s: nothing of it was called; of %zu of its events no call can be seen, or not every one",
+			log_safe(d->unseen[first].model), count);
 }
 
 /* All events with the reason of this one. */
-static void tell_reason(FILE *out, const struct definitions *d, size_t first)
+static void tell_reason(struct paragraph *to, const struct definitions *d, size_t first)
 {
-	const char *comma = "";
+	size_t last = first;
 
-	if (!is_first(d, first))
-		return;
-	for (size_t i = first; i < d->nunseen; i++) {
-		if (!same_reason(&d->unseen[first], &d->unseen[i]))
-			continue;
-		fprintf(out, "%s%s", comma, log_safe(d->unseen[i].event));
-		comma = ", ";
-	}
-	fprintf(out, "%s: %s", d->unseen[first].partly ? " (in part: what is counted is a lower bound)" : "",
-		log_safe(d->unseen[first].why));
+	for (size_t i = first; i < d->nunseen; i++)
+		last = same_reason(&d->unseen[first], &d->unseen[i]) ? i : last;
+	for (size_t i = first; i <= last; i++)
+		if (same_reason(&d->unseen[first], &d->unseen[i]))
+			paragraph_piece(to, log_safe(d->unseen[i].event),
+					i < last                  ? ","
+					: d->unseen[first].partly ? ""
+								  : ":");
+	paragraph_words(to, "%s%s", d->unseen[first].partly ? "(in part: what is counted is a lower bound): " : "",
+			log_safe(d->unseen[first].why));
 }
 
 /* A runtime that no model sees is a finding, and said there. */
@@ -80,29 +80,20 @@ static void print_not_observable(void *state, const struct printer *p)
 	bool said = false;
 
 	for (size_t i = 0; i < d->nunseen; i++) {
-		char *text = NULL;
-		size_t size = 0;
-		FILE *out;
+		bool called = was_called(p->r, &d->unseen[i]);
+		struct paragraph paragraph;
 
-		if (d->unseen[i].library)
+		if (d->unseen[i].library || !(called ? is_first(d, i) : is_first_of_model(d, i)))
 			continue;
-		out = open_memstream(&text, &size);
-		if (!out) {
-			*p->error = -ENOMEM;
-			return;
-		}
-		if (was_called(p->r, &d->unseen[i]))
-			tell_reason(out, d, i);
-		else
-			tell_uncalled(out, d, i);
-		if (fclose(out))
-			*p->error = -ENOMEM;
-		if (!*p->error && size && !said)
+		if (!said)
 			printer_heading(p, "");
-		if (!*p->error && size)
-			printer_paragraph(p, "- ", text);
-		said |= size > 0;
-		free(text);
+		said = true;
+		paragraph = printer_item(p, "-");
+		if (called)
+			tell_reason(&paragraph, d, i);
+		else
+			tell_uncalled(&paragraph, d, i);
+		paragraph_end(&paragraph);
 	}
 }
 

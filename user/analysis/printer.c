@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "util/paragraph.h"
-
 #define WIDE 100       /* columns from which on times have four digits */
 #define TEXT_WIDTH 100 /* of a paragraph where the width is not limited */
 
@@ -91,12 +89,21 @@ void printer_table(const struct printer *p, struct table *t)
 	table_free(t);
 }
 
-void printer_paragraph(const struct printer *p, const char *before, const char *text)
+struct paragraph printer_item(const struct printer *p, const char *before)
 {
 	struct paragraph paragraph = { .out = p->out,
 				       .width = p->style->width ? p->style->width : TEXT_WIDTH,
-				       .further = strlen(before) };
+				       .further = *before ? strlen(before) + 1 : 0 };
 
-	paragraph_words(&paragraph, "%s %s", before, text);
+	if (*before)
+		paragraph_piece(&paragraph, before, "");
+	return paragraph;
+}
+
+void printer_paragraph(const struct printer *p, const char *before, const char *text)
+{
+	struct paragraph paragraph = printer_item(p, before);
+
+	paragraph_words(&paragraph, "%s", text);
 	paragraph_end(&paragraph);
 }

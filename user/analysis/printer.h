@@ -8,6 +8,7 @@
 #include "analysis/profile_data.h"
 #include "analysis/report.h"
 #include "util/format.h"
+#include "util/paragraph.h"
 #include "util/table.h"
 
 struct printer {
@@ -27,7 +28,9 @@ void printer_table(const struct printer *printer, struct table *table);
 size_t printer_rows(const struct printer *printer, size_t count);
 /* A line on those that are not shown. */
 void printer_rest(const struct printer *printer, size_t shown, size_t count, const char *what);
-/* One that begins with "- " or the like, is broken at blanks, and goes on below its own beginning. */
+/* Begins a paragraph with "-" or the like, or nothing, that goes on below its own beginning. */
+struct paragraph printer_item(const struct printer *printer, const char *before);
+/* A whole one. */
 void printer_paragraph(const struct printer *printer, const char *before, const char *text);
 
 /* The terminal has no room for long tables. */
