@@ -185,8 +185,9 @@ program turns
   implicit none
   integer(omp_lock_kind) :: lock
   integer(omp_nest_lock_kind) :: nest
-  integer :: i, total
+  integer :: i, total, turns_taken
   total = 0
+  turns_taken = 0
   call omp_init_lock(lock)
   call omp_init_nest_lock(nest)
   !$omp parallel do schedule(dynamic, 3) num_threads(2)
@@ -195,7 +196,7 @@ program turns
     total = total + i
     call omp_unset_lock(lock)
     !$omp critical
-    total = total + 1
+    turns_taken = turns_taken + 1
     !$omp end critical
   end do
   !$omp end parallel do
@@ -203,7 +204,7 @@ program turns
   call omp_set_nest_lock(nest)
   call omp_unset_nest_lock(nest)
   call omp_unset_nest_lock(nest)
-  print *, total
+  print *, total + turns_taken
 end program
 """
 
