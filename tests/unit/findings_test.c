@@ -173,12 +173,9 @@ static void who_came_late_is_not_compared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_slow_thread_is_named),
-		cmocka_unit_test(a_mean_share_tells_who_has_it),
-		cmocka_unit_test(a_mean_share_that_tells_enough),
-		cmocka_unit_test(who_came_late_is_not_compared),
-		cmocka_unit_test(the_slow_rank_is_named),
-		cmocka_unit_test(chance_is_not_blamed),
+		cmocka_unit_test(the_slow_thread_is_named),        cmocka_unit_test(a_mean_share_tells_who_has_it),
+		cmocka_unit_test(a_mean_share_that_tells_enough),  cmocka_unit_test(who_came_late_is_not_compared),
+		cmocka_unit_test(the_slow_rank_is_named),          cmocka_unit_test(chance_is_not_blamed),
 		cmocka_unit_test(nobody_is_blamed_without_reason),
 	};
 

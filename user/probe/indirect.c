@@ -54,20 +54,6 @@ const struct symbol *indirect_symbol(const struct image *image, const char *name
 	return symbol && symbol->ifunc ? symbol : NULL;
 }
 
-static bool offset_of(const struct image *image, uint64_t address, uint64_t *offset)
-{
-	size_t count;
-	const struct code_segment *code = image_code(image, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		if (address < code[i].address || address - code[i].address >= code[i].size)
-			continue;
-		*offset = code[i].offset + (address - code[i].address);
-		return true;
-	}
-	return false;
-}
-
 /* Does a function begin there? */
 static bool function_at(const struct image *image, uint64_t address, struct symbol *function)
 {
@@ -75,7 +61,7 @@ static bool function_at(const struct image *image, uint64_t address, struct symb
 	const struct symbol *symbol;
 	uint64_t offset;
 
-	if (!offset_of(image, address, &offset))
+	if (!image_offset_at(image, address, &offset))
 		return false;
 	symbol = image_symbol_at(image, offset);
 	if (symbol && symbol->address == address) {

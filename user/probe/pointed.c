@@ -47,20 +47,6 @@ static bool tells_itself(const struct plan *plan, const struct model *model, con
 	return false;
 }
 
-static bool address_at(const struct image *image, uint64_t offset, uint64_t *address)
-{
-	size_t count;
-	const struct code_segment *code = image_code(image, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		if (offset < code[i].offset || offset - code[i].offset >= code[i].size)
-			continue;
-		*address = code[i].address + (offset - code[i].offset);
-		return true;
-	}
-	return false;
-}
-
 /* The function that begins there. False: none certainly does. */
 static bool function_at(const struct image *image, uint64_t offset, struct symbol *function)
 {
@@ -72,7 +58,7 @@ static bool function_at(const struct image *image, uint64_t offset, struct symbo
 		*function = *symbol;
 		return true;
 	}
-	range = address_at(image, offset, &address) ? image_unwind_range_at(image, address) : NULL;
+	range = image_address_at(image, offset, &address) ? image_unwind_range_at(image, address) : NULL;
 	if (!range || range->address != address || range->continued)
 		return false;
 	*function = (struct symbol){ .offset = offset, .address = address, .size = range->size, .local = true };

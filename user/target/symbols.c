@@ -58,6 +58,34 @@ const struct code_segment *image_code(const struct image *image, size_t *count)
 	return private_of(image)->code;
 }
 
+bool image_address_at(const struct image *image, uint64_t offset, uint64_t *address)
+{
+	size_t count;
+	const struct code_segment *code = image_code(image, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (offset < code[i].offset || offset - code[i].offset >= code[i].size)
+			continue;
+		*address = code[i].address + (offset - code[i].offset);
+		return true;
+	}
+	return false;
+}
+
+bool image_offset_at(const struct image *image, uint64_t address, uint64_t *offset)
+{
+	size_t count;
+	const struct code_segment *code = image_code(image, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (address < code[i].address || address - code[i].address >= code[i].size)
+			continue;
+		*offset = code[i].offset + (address - code[i].address);
+		return true;
+	}
+	return false;
+}
+
 /* --- reading ----------------------------------------------------------- */
 
 /* One symbol table on its way into the image. */

@@ -294,6 +294,9 @@ struct code_segment {
 	uint64_t address, offset, size;
 };
 const struct code_segment *image_code(const struct image *image, size_t *count);
+/* The link-time address of this place in the file, and the place of that address; false: it is no code. */
+bool image_address_at(const struct image *image, uint64_t offset, uint64_t *address);
+bool image_offset_at(const struct image *image, uint64_t address, uint64_t *offset);
 /* A stretch of code that the file's .eh_frame describes as one: a function, or a part that was put elsewhere. */
 struct unwind_range {
 	uint64_t address, size;

@@ -87,7 +87,7 @@ void run_close(struct run *run)
 }
 
 void span(struct run *run, uint32_t thread, uint32_t probe, unsigned depth, uint64_t start, uint64_t end,
-		 uint8_t reason)
+	  uint8_t reason)
 {
 	struct span s = {
 		.start = start,

@@ -21,7 +21,8 @@ enum { BARRIER, LOCK, WORK, REDUCE, SEND, PROBES };
 void run_open(struct run *run, unsigned threads, unsigned per_process);
 void run_close(struct run *run);
 /* A call of the thread. */
-void span(struct run *run, uint32_t thread, uint32_t probe, unsigned depth, uint64_t start, uint64_t end, uint8_t reason);
+void span(struct run *run, uint32_t thread, uint32_t probe, unsigned depth, uint64_t start, uint64_t end,
+	  uint8_t reason);
 /* So many calls of the thread were lost. */
 void lose(struct run *run, uint32_t thread, uint64_t count);
 /* Of all threads together. */
