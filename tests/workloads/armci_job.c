@@ -80,25 +80,13 @@ static void round_of_work(void)
 
 int main(int argc, char **argv)
 {
-	long round = 0;
-
 	MPI_Init(&argc, &argv);
 	ARMCI_Init();
 	me = armci_msg_me();
 	processes = armci_msg_nproc();
 	job.rank = me;
 	job_options(&job, argc, argv, NULL);
-	for (long i = 0; i < job.warmup; i++)
-		round_of_work();
-	job_begin(&job);
-	counts = &counted;
-	for (; round < job.rounds; round++)
-		round_of_work();
-	counts = &thrown_away;
-	job_finish(&job);
-	if (!me)
-		printf("checksum %ld\n", sure);
-	if (job_truth(&job, round, 0, &counted, NULL, 0))
+	if (job_all_rounds(&job, round_of_work, &counts, &counted, &sure))
 		return 1;
 	ARMCI_Finalize();
 	MPI_Finalize();

@@ -314,7 +314,6 @@ int main(int argc, char **argv)
 	gex_Segment_t segment;
 	gex_RankInfo_t *near;
 	gex_Rank_t nnear;
-	long round = 0;
 
 	gex_Client_Init(&client, &endpoint, &all, "gasnet_job", &argc, &argv, GEX_FLAG_USES_GASNET1);
 	me = gex_TM_QueryRank(all);
@@ -330,20 +329,9 @@ int main(int argc, char **argv)
 	for (gex_Rank_t i = 0; i < nnear; i++)
 		mapped[near[i].gex_jobrank] = 1;
 	gex_Coll_BarrierBlocking(all, 0);
-	for (long i = 0; i < job.warmup; i++)
-		round_of_work();
-	job_begin(&job);
-	counts = &counted;
-	for (; round < job.rounds; round++)
-		round_of_work();
-	counts = &thrown_away;
-	job_finish(&job);
-	if (!me)
-		printf("checksum %ld\n", sum);
-	fflush(stdout);
-	write_calls();
-	if (job_truth(&job, round, 0, &counted, NULL, 0))
+	if (job_all_rounds(&job, round_of_work, &counts, &counted, &sum))
 		return 1;
+	write_calls();
 	gex_Coll_BarrierBlocking(all, 0);
 	gasnet_exit(0);
 	return 0;

@@ -15,6 +15,7 @@
 static struct job job = { .name = "hdf5_job", .rounds = 4 };
 static struct counts counted, thrown_away, *counts = &thrown_away;
 static int me, processes;
+static char together[4096], own[4096];
 static long sure;
 
 #define DO(FUNCTION, ARGUMENTS, bytes) (count_call(counts, #FUNCTION, bytes), FUNCTION ARGUMENTS)
@@ -105,11 +106,15 @@ static void own_file(const char *name)
 	sure += back[0] + (long)about.num_attrs;
 }
 
+static void round_of_work(void)
+{
+	shared_file(together);
+	own_file(own);
+}
+
 int main(int argc, char **argv)
 {
 	const char *folder = getenv("HDF5_FOLDER");
-	char together[4096], own[4096];
-	long round = 0;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
@@ -119,17 +124,7 @@ int main(int argc, char **argv)
 	job_options(&job, argc, argv, NULL);
 	snprintf(together, sizeof(together), "%s/together.h5", folder ? folder : ".");
 	snprintf(own, sizeof(own), "%s/own.%d.h5", folder ? folder : ".", me);
-	job_begin(&job);
-	counts = &counted;
-	for (; round < job.rounds; round++) {
-		shared_file(together);
-		own_file(own);
-	}
-	counts = &thrown_away;
-	job_finish(&job);
-	if (!me)
-		printf("checksum %ld\n", sure);
-	if (job_truth(&job, round, 0, &counted, NULL, 0))
+	if (job_all_rounds(&job, round_of_work, &counts, &counted, &sure))
 		return 1;
 	MPI_Finalize();
 	return 0;

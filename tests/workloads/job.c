@@ -247,3 +247,22 @@ int job_truth(const struct job *job, long rounds, uint64_t checksum, const struc
 	fprintf(out, "]%s}\n", job->more_truth ? job->more_truth : "");
 	return fclose(out) ? 1 : 0;
 }
+
+int job_all_rounds(struct job *job, void (*round)(void), struct counts **counts, struct counts *counted,
+		   const long *sum)
+{
+	struct counts *other = *counts;
+
+	for (long i = 0; i < job->warmup; i++)
+		round();
+	job_begin(job);
+	*counts = counted;
+	for (long i = 0; i < job->rounds; i++)
+		round();
+	*counts = other;
+	job_finish(job);
+	if (!job->rank)
+		printf("checksum %ld\n", *sum);
+	fflush(stdout);
+	return job_truth(job, job->rounds, 0, counted, NULL, 0);
+}

@@ -76,6 +76,13 @@ struct job_thread {
 int job_truth(const struct job *job, long rounds, uint64_t checksum, const struct counts *process,
 	      const struct job_thread *threads, int nthreads);
 
+/*
+ * All rounds of a job that counts its calls in *counts: those before the window, and those in it, which go into
+ * `counted`. Then the first rank says the sum. 0, or 1: the truth cannot be written.
+ */
+int job_all_rounds(struct job *job, void (*round)(void), struct counts **counts, struct counts *counted,
+		   const long *sum);
+
 /* The file name for one process: %d in `pattern` becomes its rank, or its pid where rank < 0; else ".RANK" is appended.
  */
 void job_file_name(char *name, unsigned size, const char *pattern, int rank);
