@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """record --callers: which lines of the program are behind the calls that a library, or an interpreter, makes for it."""
 import json
+import subprocess
 
 import pytest
 
@@ -182,3 +183,25 @@ def test_lines_of_a_script(tmp_path):
 def test_a_number_that_is_none(wrong):
     out = gaspbpf.run(f"--callers={wrong}", "--", "true")
     assert out.returncode == 2 and "not a number from 1 to 16" in out.stderr
+
+
+def test_a_call_that_is_kept_by_stack_is_seen(tmp_path):
+    """In a program that could make fibers, calls in progress are known from the probes, too: since when."""
+    source, program, go = tmp_path / "fibers.c", tmp_path / "fibers", tmp_path / "go"
+    source.write_text("#include <ucontext.h>\n#include <unistd.h>\nstatic ucontext_t a, b;\n"
+                      "__attribute__((noinline)) int hold(int n) { usleep(n); return n + 1; }\n"
+                      "int main(int c, char **v) { if (c > 2) swapcontext(&a, &b);\n"
+                      "while (access(v[1], F_OK)) hold(1000); return hold(600000000); }\n")
+    gaspbpf.compile_c(source, program, "-g", "-O1")
+    with subprocess.Popen([program, go]) as job:
+        try:
+            looker = subprocess.Popen([gaspbpf.PROGRAM, "stuck", "-p", str(job.pid), "-d", "3s", "--json", "-e",
+                                       "int hold(int n)"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while "watching" not in looker.stderr.readline():
+                assert looker.poll() is None
+            go.touch()
+            out, errors = looker.communicate(timeout=gaspbpf.PATIENCE)
+        finally:
+            job.kill()
+    thread, = json.loads(out)["threads"]
+    assert thread["call"]["entered"] == "seen" and "600000000" in json.dumps(thread["call"]), out + errors
