@@ -80,6 +80,7 @@ struct made_analysis {
 	void *state;
 	bool asked; /* by its name */
 	bool made;
+	bool chosen; /* as a section: reporter_choose() */
 };
 
 #define ANALYSES_MOST 64 /* probe_facts.told has a bit for each */
@@ -90,6 +91,7 @@ struct reporter {
 	const struct definitions *d; /* NULL: not begun */
 	struct made_analysis *all;   /* in the order of the table */
 	size_t count;
+	bool some; /* only those that were chosen are told */
 	struct report report;
 	bool finished; /* report is made */
 };

@@ -15,6 +15,7 @@ struct printer {
 	const struct report *r;
 	const struct report_style *style;
 	const char *title; /* of the analysis whose turn it is */
+	bool whole;        /* it was chosen: nothing but style->top limits its lines */
 	FILE *out;
 	const char *bold, *plain;
 	int *error; /* the first; what was printed is not whole then */

@@ -58,15 +58,43 @@ void reporter_free(struct reporter *r)
 	free(r);
 }
 
+static struct made_analysis *find(struct reporter *r, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->all[i].is->name, name))
+			return &r->all[i];
+	return NULL;
+}
+
 int reporter_ask(struct reporter *r, const char *name)
 {
-	for (size_t i = 0; i < r->count; i++) {
-		if (strcmp(r->all[i].is->name, name))
-			continue;
-		r->all[i].asked = true;
-		return 0;
+	struct made_analysis *one = find(r, name);
+
+	if (!one)
+		return -ENOENT;
+	one->asked = true;
+	return 0;
+}
+
+int reporter_choose(struct reporter *r, const char *name)
+{
+	struct made_analysis *one = find(r, name);
+
+	if (!one || !one->is->print)
+		return -ENOENT;
+	one->asked = one->chosen = r->some = true;
+	return 0;
+}
+
+const char *reporter_section(const struct reporter *r, size_t *at)
+{
+	while (*at < r->count) {
+		const struct analysis *is = r->all[(*at)++].is;
+
+		if (is->print)
+			return is->name;
 	}
-	return -ENOENT;
+	return NULL;
 }
 
 void reporter_subtract_floor(struct reporter *r)
@@ -171,7 +199,7 @@ static int finish(struct reporter *r)
 
 static bool has_text(const struct reporter *r, const struct made_analysis *one)
 {
-	return one->made && one->is->print && (r->report.nevents || !one->is->of_calls);
+	return one->made && one->is->print && (!r->some || one->chosen) && (r->report.nevents || !one->is->of_calls);
 }
 
 int reporter_print(struct reporter *r, FILE *out, const struct report_style *style)
@@ -190,6 +218,7 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 		return error;
 	for (size_t i = 0; i < r->count; i++) {
 		p.title = r->all[i].is->title;
+		p.whole = r->all[i].chosen;
 		if (has_text(r, &r->all[i]))
 			r->all[i].is->print(r->all[i].state, &p);
 	}
@@ -203,7 +232,7 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 
 static void put_key(const struct reporter *r, const struct made_analysis *one, struct json *j)
 {
-	if (!one->made || !one->is->json)
+	if (!one->made || !one->is->json || (r->some && !one->chosen))
 		return;
 	json_key(j, one->is->name);
 	one->is->json(one->state, &r->report, j);

@@ -30,6 +30,10 @@ void reporter_free(struct reporter *reporter);
 /* An analysis that is made only where somebody asks for it: "histogram", "counters". -ENOENT: there is none of that
  * name. */
 int reporter_ask(struct reporter *reporter, const char *name);
+/* Only this one, and others that are chosen like it, is told, and it has no limit of lines that is its own. -ENOENT. */
+int reporter_choose(struct reporter *reporter, const char *name);
+/* The names of those that can be chosen, in the order of the report, one after the other; NULL: no more. */
+const char *reporter_section(const struct reporter *reporter, size_t *at);
 /*
  * All durations are to be told without what the probe itself adds to each (def_probe.floor_ns). What the probes of
  * calls inside add stays: it is as much as those calls' cost.

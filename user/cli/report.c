@@ -13,10 +13,13 @@
 #include "util/log.h"
 
 #define DEFAULT_TOP 40
+#define SECTIONS_MOST 32
 
 struct options {
 	const char *recording;
 	bool json, subtract_floor, counters, histogram;
+	const char *sections[SECTIONS_MOST];
+	size_t nsections;
 	struct report_style style;
 };
 
@@ -28,6 +31,7 @@ static const struct argp_option option_list[] = {
 	  "All durations without what the probe itself adds to each, by the calibration in the recording", 0 },
 	{ "histogram", 'H', NULL, 0, "How long the calls of each event took: median, percentiles, and how they spread",
 	  0 },
+	{ "section", 'S', "NAME", 0, "Only this section, whole; may repeat. `--section list' says which there are", 0 },
 	{ "counters", 'c', NULL, 0,
 	  "Tasks submitted, waiting, ready and executed, by runtime, worker and codelet: StarPU's performance counters",
 	  0 },
@@ -43,7 +47,13 @@ static const char about[] =
 	"  gaspbpf report --sites --top 5 run.gasp     where the calls come from\n"
 	"  gaspbpf report --histogram run.gasp         are a few calls slow, or all?\n"
 	"  gaspbpf report --counters run.gasp          what became of the tasks\n"
+	"  gaspbpf report --section threads run.gasp   one section, whole\n"
 	"  gaspbpf report --json run.gasp | jq '.events[0]'\n";
+
+static bool wants_list(const struct options *o)
+{
+	return o->nsections == 1 && !strcmp(o->sections[0], "list");
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -60,6 +70,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 's':
 		o->style.sites = true;
+		return 0;
+	case 'S':
+		if (o->nsections == SECTIONS_MOST)
+			argp_error(state, "--section: at most %d of them", SECTIONS_MOST);
+		o->sections[o->nsections++] = argument;
 		return 0;
 	case 'c':
 		o->counters = true;
@@ -78,11 +93,36 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		cli_take_recording(&o->recording, argument, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		cli_need_recording(NULL, state);
+		if (!wants_list(o))
+			cli_need_recording(NULL, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+/* 0, or -EINVAL, said. */
+static int choose(struct reporter *reporter, const struct options *o)
+{
+	for (size_t i = 0; i < o->nsections; i++) {
+		if (!reporter_choose(reporter, o->sections[i]))
+			continue;
+		log_error("report: --section %s: there is no such section: `gaspbpf report --section list' names them",
+			  log_safe(o->sections[i]));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int print_sections(void)
+{
+	struct reporter *reporter = reporter_new();
+	const char *name;
+
+	for (size_t at = 0; reporter && (name = reporter_section(reporter, &at));)
+		puts(name);
+	reporter_free(reporter);
+	return reporter ? 0 : 1;
 }
 
 static void ask(struct reporter *reporter, const struct options *o)
@@ -103,7 +143,9 @@ static int report(struct recording *recording, const struct options *o)
 	if (!reporter)
 		return -ENOMEM;
 	ask(reporter, o);
-	error = reporter_read(reporter, recording);
+	error = choose(reporter, o);
+	if (!error)
+		error = reporter_read(reporter, recording);
 	if (!error)
 		error = o->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &o->style);
 	reporter_free(reporter);
@@ -118,6 +160,8 @@ int command_report(int argc, char **argv)
 	int error;
 
 	cli_parse(&argp, argc, argv, &o);
+	if (wants_list(&o))
+		return print_sections();
 	if (recording_open(&recording, o.recording))
 		return 1;
 	error = report(recording, &o);
