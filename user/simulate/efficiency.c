@@ -107,6 +107,18 @@ static double efficiency(const struct state *s, enum efficiency which)
 	}
 }
 
+void efficiency_before(const struct sim *sim, struct efficiencies *e)
+{
+	struct state before = measure(sim).before;
+
+	*e = (struct efficiencies){ .time = before.time, .ideal = before.ideal, .threads = before.threads };
+	e->parallel = efficiency(&before, PARALLEL);
+	e->load_balance = efficiency(&before, LOAD_BALANCE);
+	e->communication = efficiency(&before, COMMUNICATION);
+	e->serialisation = is_nonsense(&before) ? -1 : efficiency(&before, SERIALISATION);
+	e->transfer = is_nonsense(&before) ? -1 : efficiency(&before, TRANSFER);
+}
+
 /* --- for people ------------------------------------------------------------------ */
 
 static const char *percent(char *text, size_t size, double value)

@@ -127,7 +127,7 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
  * nothing but their order tells which are. With a communicator they are: there it is a scan, for instance, in which the
  * first one waits for nobody.
  */
-static bool is_none(const struct sim *sim, const struct instance *instance)
+bool instance_is_none(const struct sim *sim, const struct instance *instance)
 {
 	uint32_t classes = sim->functions[instance->func].classes;
 
@@ -152,7 +152,7 @@ int ask_collective(struct sim *sim, struct instance *instance)
 {
 	size_t size = groups_size(instance->group);
 
-	if (is_none(sim, instance))
+	if (instance_is_none(sim, instance))
 		return leave_as_recorded(sim, instance);
 	void *room = malloc(2 * size * sizeof(struct cpf_func_event));
 	struct cpf_func_event **events = malloc(size * sizeof(*events));
@@ -175,6 +175,23 @@ static uint64_t awaited(const struct sim *sim, const struct instance *instance, 
 	return root && root != &instance->members[member] && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL
 		       ? root->start
 		       : 0;
+}
+
+unsigned instance_waits_for(const struct sim *sim, const struct instance *instance, unsigned member)
+{
+	const struct participant *root = root_of(sim, instance);
+	unsigned last = NO_INDEX;
+
+	if (!waits_for_all(sim, instance, member))
+		return root && root != &instance->members[member] &&
+				       sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL
+			       ? instance->root
+			       : NO_INDEX;
+	for (unsigned i = 0; i < groups_size(instance->group); i++)
+		if (instance->members[i].reached &&
+		    (last == NO_INDEX || instance->members[i].start > instance->members[last].start))
+			last = i;
+	return last;
 }
 
 /* What began after the wait's end was not what it waited for: other clocks. */

@@ -190,6 +190,7 @@ static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
 	op->facts = facts;
 	op->thread = span->thread;
 	op->probe = span->probe;
+	op->site = span->site;
 	op->func = facts->func;
 	op->start = span->start;
 	op->end = span->end;

@@ -421,6 +421,8 @@ int groups_join(struct sim *sim, struct op *op, const struct span *span)
 		.fed = true,
 		.thread = op->thread,
 		.func = op->func,
+		.probe = op->probe,
+		.site = op->site,
 		.sent = op->sent > 0 ? (uint64_t)op->sent : 0,
 		.received = op->received > 0 ? (uint64_t)op->received : 0,
 		.start = op->start,
@@ -444,6 +446,11 @@ uint32_t instance_comm(const struct instance *instance)
 bool groups_guessed(const struct group *group)
 {
 	return group->key.scope == SCOPE_NONE;
+}
+
+uint64_t groups_number(const struct group *group)
+{
+	return group->number;
 }
 
 size_t groups_size(const struct group *group)

@@ -55,6 +55,7 @@ struct member {
 
 struct group {
 	struct group *next;
+	uint64_t number;
 	struct place_key key; /* process and thread only where the group is within one process */
 	struct member *members;
 	size_t nmembers, members_room;

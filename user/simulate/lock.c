@@ -110,6 +110,7 @@ static struct hold *take(struct sim *sim, struct lock *lock, const struct op *op
 			       .users = 2,
 			       .thread = op->thread,
 			       .taken = op->end,
+			       .takes = { op->thread, op->probe, op->site, op->start, op->end },
 			       .next = lock->unsettled,
 			       .next_held = thread->held };
 	thread->held = hold;
@@ -124,7 +125,7 @@ static struct hold *take(struct sim *sim, struct lock *lock, const struct op *op
 }
 
 /* NULL: the thread does not have it. The thread's hold passes to the caller. */
-static struct hold *give_back(struct sim_thread *thread, const struct lock *lock, uint64_t time)
+static struct hold *give_back(struct sim_thread *thread, const struct lock *lock, const struct op *op)
 {
 	for (struct hold **at = &thread->held; *at; at = &(*at)->next_held) {
 		struct hold *hold = *at;
@@ -132,7 +133,8 @@ static struct hold *give_back(struct sim_thread *thread, const struct lock *lock
 		if (hold->lock != lock)
 			continue;
 		*at = hold->next_held;
-		hold->release = time;
+		hold->release = op->start;
+		hold->gives = (struct related_call){ op->thread, op->probe, op->site, op->start, op->end };
 		hold->released_fed = true;
 		return hold;
 	}
@@ -173,7 +175,7 @@ int locks_feed(struct sim *sim, struct op *op, const struct span *span)
 		return 0;
 	}
 	/* A release; or a wait that gives the lock back meanwhile and has it again at its end. */
-	op->hold = give_back(&sim->threads[op->thread], lock, op->start);
+	op->hold = give_back(&sim->threads[op->thread], lock, op);
 	if (op->kind == KIND_WAIT && op->hold)
 		return take(sim, lock, op) ? 0 : -ENOMEM;
 	return 0;

@@ -23,6 +23,8 @@ struct half *half_new(struct sim *sim, const struct op *op, bool is_send)
 		.is_send = is_send,
 		.thread = op->thread,
 		.func = op->func,
+		.probe = op->probe,
+		.site = op->site,
 		.start = op->start,
 		.end = op->end,
 		.wait_start = op->start,

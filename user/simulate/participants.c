@@ -193,6 +193,7 @@ static struct group *new_group(struct sim *sim, const struct place *first)
 	group->reliable = true;
 	group->comm = CPF_NONE;
 	group->next = sim->groups->list;
+	group->number = group->next ? group->next->number + 1 : 0;
 	sim->groups->list = group;
 	return group;
 }

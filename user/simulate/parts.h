@@ -17,8 +17,10 @@
 
 #include "cpf.h"
 #include "meaning/value.h"
+#include "simulate/relations.h"
 #include "simulate/simulate.h"
 #include "timeline/timeline.h"
+#include "util/array.h"
 
 enum scenario { AS_TOLD, IDEAL_BEFORE, IDEAL_AFTER, SCENARIOS };
 
@@ -100,6 +102,7 @@ struct half {
 	bool backwards; /* on a receive: it ended before it was sent */
 	unsigned holds;
 	uint32_t thread, func, comm, partner; /* partner: process */
+	uint32_t probe, site;
 	const struct def_comm *members;       /* of the communicator; NULL: not known */
 	int32_t tag;
 	uint64_t bytes;
@@ -125,7 +128,7 @@ struct group;
 struct participant {
 	bool fed, reached;
 	bool decided; /* new_end is final; one that comes when the others have given up waiting has none */
-	uint32_t thread, func;
+	uint32_t thread, func, probe, site;
 	uint64_t sent, received;
 	uint64_t start, end; /* recorded */
 	struct times new_start, new_end;
@@ -141,6 +144,7 @@ struct instance {
 	uint32_t func;
 	int64_t root;                  /* participant; -1: none or unknown */
 	bool done, begun;              /* begun: no one waits in the call itself */
+	bool told;                     /* relations.c */
 	uint64_t latest, earliest_end; /* recorded: last start, first end */
 	struct participant members[];
 };
@@ -156,6 +160,7 @@ struct hold {
 	uint32_t thread;
 	uint64_t taken;   /* recorded end of the acquire */
 	uint64_t release; /* recorded start of the release */
+	struct related_call takes, gives;
 	struct times new_release;
 	struct op *next_op;     /* who waits for the release */
 	struct hold *next;      /* unsettled ones of the lock */
@@ -166,7 +171,7 @@ struct op {
 	struct op *free;
 	enum kind kind;
 	bool reached;
-	uint32_t thread, func, probe;
+	uint32_t thread, func, probe, site;
 	uint64_t start, end; /* recorded */
 	struct times new_start, new_end;
 	int64_t sent, received; /* bytes; -1 unknown */
@@ -257,8 +262,11 @@ struct counts {
 	uint64_t unmatched_sends, unmatched_recvs, backwards, incomplete, apart, unknown_waits, broken, lossy;
 };
 
+struct teller;
+
 struct sim {
 	const struct simulation *options;
+	struct teller *teller; /* NULL: nobody wants to know what belongs together (relations.c) */
 	struct recording *recording;
 	const struct definitions *d;
 	struct facts *facts; /* by probe */
@@ -288,6 +296,10 @@ struct sim {
 	struct counts counts;
 	int error;
 };
+
+/* simulate.c: all but the result and the plug-ins' last words. The recording is open. 0 or -errno. */
+int simulation_run(struct sim *sim);
+void simulation_close(struct sim *sim);
 
 /* facts.c */
 int facts_open(struct sim *sim);
@@ -320,6 +332,7 @@ int groups_pass(struct sim *sim, const struct span *span);
 void groups_close(struct sim *sim);
 void instance_leave(struct sim *sim, struct instance *instance);
 size_t groups_size(const struct group *group);
+uint64_t groups_number(const struct group *group);
 /* Does nothing but their order tell which of its calls are one operation? */
 bool groups_guessed(const struct group *group);
 uint32_t instance_comm(const struct instance *instance);
@@ -384,6 +397,10 @@ int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned coun
 int ask_unmatched(struct sim *sim, struct op *op);
 int ask_collective(struct sim *sim, struct instance *instance);
 int ask_split(struct sim *sim, struct op *op);
+/* Whom this member waits for, in the recording: the last that came, or the root; NO_INDEX: nobody. */
+unsigned instance_waits_for(const struct sim *sim, const struct instance *instance, unsigned member);
+/* These calls are not one operation. */
+bool instance_is_none(const struct sim *sim, const struct instance *instance);
 int ask_one_sided(struct sim *sim, struct op *op);
 int ask_lock(struct sim *sim, struct op *op);
 bool ask_synchronous(struct sim *sim, const struct half *send);
@@ -440,7 +457,14 @@ int output_open_after(struct sim *sim);
 int output_item(struct sim *sim, uint32_t thread, const struct item *item, uint64_t time);
 int output_finish(struct sim *sim);
 
+/* relations.c: while somebody wants to know. What a thread has done, in the order of the schedule. 0 or -errno. */
+int relations_op(struct sim *sim, const struct op *op);
+int relations_work(struct sim *sim, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
+/* The send was going on when its receive began: it has waited for that. */
+bool relations_send_waits(const struct sim *sim, const struct op *op, const struct half *send);
+
 /* efficiency.c */
+void efficiency_before(const struct sim *sim, struct efficiencies *efficiencies);
 int efficiency_print(struct sim *sim, FILE *out);
 
 #endif

@@ -98,14 +98,14 @@ static bool has_partner(struct op *op, struct half *half)
 	return false;
 }
 
-static bool wait_is_ready(struct op *op)
+static bool wait_is_ready(struct sim *sim, struct op *op)
 {
 	bool ready = true;
 
 	for (unsigned i = 0; i < op->nhalves; i++) {
 		struct half *half = op->halves[i];
 
-		if (half->is_send && half->reached && !half->sync)
+		if (half->is_send && half->reached && !half->sync && !relations_send_waits(sim, op, half))
 			continue;
 		ready &= has_partner(op, half);
 	}
@@ -122,16 +122,18 @@ static bool is_ready(struct sim *sim, struct op *op)
 		return true;
 	switch (op->kind) {
 	case KIND_SEND:
-		return !op->send || !op->send->sync || has_partner(op, op->send);
+		return !op->send || !(op->send->sync || relations_send_waits(sim, op, op->send)) ||
+		       has_partner(op, op->send);
 	case KIND_RECV:
 		return !op->recv || has_partner(op, op->recv);
 	case KIND_EXCHANGE: {
-		bool sent = !op->send || !op->send->sync || has_partner(op, op->send);
+		bool sent = !op->send || !(op->send->sync || relations_send_waits(sim, op, op->send)) ||
+			    has_partner(op, op->send);
 
 		return (!op->recv || has_partner(op, op->recv)) && sent;
 	}
 	case KIND_WAIT:
-		return wait_is_ready(op);
+		return wait_is_ready(sim, op);
 	case KIND_COLLECTIVE:
 		return !op->instance || instance_is_complete(op->instance);
 	case KIND_ACQUIRE:
@@ -287,6 +289,9 @@ static int work_until(struct sim *sim, uint32_t index, uint64_t time)
 		return 0;
 	duration = time - thread->old;
 	error = ask_work(sim, thread, index, duration, traced);
+	if (!error && sim->teller)
+		error = relations_work(sim, index, thread->old, time,
+				       thread->nnest ? thread->nest[thread->nnest - 1] : NO_INDEX, traced);
 	thread->old = time;
 	thread->lossy_gap = false;
 	return error;
@@ -366,7 +371,9 @@ static int step(struct sim *sim, uint32_t index, const struct item *item)
 		thread->now = item->op->new_end;
 		thread->old = item->time > thread->old ? item->time : thread->old;
 		thread->at = NULL;
-		error = output_item(sim, index, item, time);
+		error = sim->teller ? relations_op(sim, item->op) : 0;
+		if (!error)
+			error = output_item(sim, index, item, time);
 		op_free(sim, item->op);
 		return error;
 	default:

@@ -72,12 +72,10 @@ static int open_parts(struct sim *sim)
 	return 0;
 }
 
-static int run(struct sim *sim)
+int simulation_run(struct sim *sim)
 {
-	int error = recording_open_fd(&sim->recording, sim->options->input, sim->options->path);
+	int error;
 
-	if (error)
-		return error;
 	sim->d = recording_definitions(sim->recording);
 	error = open_parts(sim);
 	if (!error)
@@ -102,11 +100,27 @@ static int run(struct sim *sim)
 	return error;
 }
 
+void simulation_close(struct sim *sim)
+{
+	host_close(sim);
+	schedule_close(sim);
+	match_close(sim);
+	locks_close(sim);
+	groups_close(sim);
+	facts_close(sim);
+	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)
+		free(sim->processes[i].marks);
+	free(sim->threads);
+	free(sim->processes);
+}
+
 static int simulate_here(const struct simulation *options, struct progress *progress)
 {
 	struct sim sim = { .options = options, .progress = progress };
-	int error = run(&sim), ended;
+	int error = recording_open_fd(&sim.recording, options->input, options->path), ended;
 
+	if (!error)
+		error = simulation_run(&sim);
 	if (error == -ENOMEM)
 		log_error("simulate: out of memory: simulate a shorter recording, or with fewer models");
 	ended = output_finish(&sim);
@@ -115,16 +129,7 @@ static int simulate_here(const struct simulation *options, struct progress *prog
 	if (!error)
 		error = efficiency_print(&sim, stdout);
 	if (sim.recording) {
-		host_close(&sim);
-		schedule_close(&sim);
-		match_close(&sim);
-		locks_close(&sim);
-		groups_close(&sim);
-		facts_close(&sim);
-		for (size_t i = 0; sim.processes && i < sim.d->nprocesses; i++)
-			free(sim.processes[i].marks);
-		free(sim.threads);
-		free(sim.processes);
+		simulation_close(&sim);
 		recording_close(sim.recording);
 	}
 	return error;

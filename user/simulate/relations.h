@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * relations.h - the second door of user/simulate: which calls of a recording belong together, and who waited for whom.
+ *
+ * A simulation has to know that before it moves anything. Here nothing is moved: the recording is read as it is, and
+ * what each thread did is told in an order in which nothing comes before what it waited for. So whoever keeps what a
+ * thread did lately can look up, at each wait, what the one was doing that was waited for.
+ *
+ * All times ns, as recorded.
+ */
+#ifndef GASPBPF_RELATIONS_H
+#define GASPBPF_RELATIONS_H
+
+#include "recording/recording.h"
+
+/* Scalasca's patterns, and two more: of locks and of barriers in two halves (their wait is a wait at the barrier). */
+enum wait_state {
+	WAIT_LATE_SENDER,    /* of a receive, for the call that sends */
+	WAIT_LATE_RECEIVER,  /* of a send that does not end before the receive has begun */
+	WAIT_AT_BARRIER,     /* for the last that comes */
+	WAIT_AT_NXN,         /* the same in an operation in which all get something from all */
+	WAIT_LATE_BROADCAST, /* for the root */
+	WAIT_EARLY_REDUCE,   /* of the root, for the last of the others */
+	WAIT_FOR_LOCK,       /* for who has it */
+	WAIT_STATES
+};
+
+struct related_call {
+	uint32_t thread, probe, site; /* site: index, or NO_INDEX */
+	uint64_t start, end;
+};
+
+struct waited {
+	enum wait_state state;
+	uint64_t until; /* in the call that waits, which began to wait with its start */
+	/* The call that it waited for: began at `until`; of a lock: gave it back then. */
+	struct related_call of;
+	struct related_call taken; /* WAIT_FOR_LOCK: the call that had taken it */
+};
+
+/* One barrier or collective operation, with all that take part. */
+struct meeting {
+	enum wait_state state; /* of those who wait in it */
+	uint32_t probe;        /* of one of its calls */
+	uint64_t group;        /* the same for all operations of the same members */
+	const struct related_call *calls;
+	unsigned ncalls;
+	unsigned last;  /* which of them came last */
+	int64_t root;   /* which of them; -1: none, or not known */
+	bool in_halves; /* begun here, waited for by other calls */
+};
+
+/* What is known of a whole recording. */
+struct relations_counts {
+	uint64_t messages, meetings, hand_overs; /* put together; the last of locks */
+	uint64_t alone;                          /* sends and receives without the other side */
+	uint64_t incomplete; /* calls of collective operations whose others are not known, or not in the recording */
+	uint64_t lossy;      /* processes with calls that are missing: none of theirs was put together */
+};
+
+/* POP's efficiencies (efficiency.c), of the threads that have to do with others; below 0: makes no sense. */
+struct efficiencies {
+	uint64_t time, ideal; /* ns: as recorded, and on the ideal network */
+	unsigned threads;
+	double parallel, load_balance, communication, serialisation, transfer;
+};
+
+/* Each may be NULL; each returns 0, or -errno to stop. */
+struct relations_ops {
+	/*
+	 * The thread ran code of its own from start to end: in no call, or in calls that say nothing of others: within
+	 * the innermost of them (a function of the user's, a task; NO_INDEX: none). known: false: calls may be missing.
+	 */
+	int (*work)(void *context, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
+	/* A call, that waited for somebody; NULL: for nobody, as far as is known. */
+	int (*call)(void *context, const struct related_call *call, const struct waited *waited);
+	/* Before all calls of it. */
+	int (*meeting)(void *context, const struct meeting *meeting);
+	void *context;
+};
+
+/* Reads the recording, three times in all. Both results may be NULL. 0 or -errno. */
+int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
+		   struct efficiencies *efficiencies);
+/* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
+bool relations_possible(const struct definitions *d);
+
+#endif
