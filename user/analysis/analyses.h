@@ -24,6 +24,10 @@
 	ROW(sites)           /* called_from.c */ \
 	ROW(files)                               \
 	ROW(counters) /* counters_print.c */     \
+	ROW(efficiency)                          \
+	ROW(wait_states)                         \
+	ROW(meetings)                            \
+	ROW(delays)                              \
 	ROW(findings)                            \
 	ROW(steps)                               \
 	ROW(windows)                             \

@@ -22,6 +22,9 @@
  * the meantime. If any wants it, the recording is read once more. Where there is none (the report at the end of gaspbpf
  * record) such an analysis is not made.
  *
+ * Beside these there is what the calls have to do with each other, for an analysis that asks who waited for whom:
+ * relations, in the order of simulate/relations.h, and then related. That needs a recording, too.
+ *
  * Calls of processes that are no part of the job come as well: live it may turn out late that they are none. They are
  * to be dropped in end (thread_is_left_out()).
  */
@@ -30,6 +33,7 @@
 
 #include "analysis/profile_data.h"
 #include "analysis/report.h"
+#include "simulate/relations.h"
 #include "timeline/timeline.h"
 
 struct json;
@@ -68,6 +72,8 @@ struct analysis {
 	int (*span)(void *state, const struct accounted_call *call);
 	int (*event)(void *state, const struct definitions *d, const struct event *event);
 	int (*gap)(void *state, const struct definitions *d, const struct gap *gap);
+	const struct relations_ops *relations; /* their context is the state; `roles` says nothing of them */
+	void (*related)(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies);
 	int (*end)(void *state, struct report *r);
 	void (*print)(void *state, const struct printer *p);
 	void (*json)(void *state, const struct report *r, struct json *j); /* the value of its key, one */

@@ -104,15 +104,22 @@ void reporter_subtract_floor(struct reporter *r)
 
 /* --- feeding ------------------------------------------------------------- */
 
+static bool wants_relations(const struct made_analysis *one)
+{
+	return one->is->relations || one->is->related;
+}
+
 /* ordered: there is a recording, so that events can be had in one order. */
 static int begin(struct reporter *r, const struct definitions *d, bool ordered)
 {
+	bool relations = ordered && relations_possible(d);
+
 	r->d = d;
 	for (size_t i = 0; i < r->count; i++) {
 		struct made_analysis *one = &r->all[i];
 		int error;
 
-		if ((one->is->asked && !one->asked) || (one->is->event && !ordered))
+		if ((one->is->asked && !one->asked) || (one->is->event && !ordered) || (wants_relations(one) && !relations))
 			continue;
 		one->made = true;
 		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
@@ -171,6 +178,58 @@ static int read_events(struct reporter *r, struct recording *recording)
 	return wanted ? timeline_read_merged(recording, &ops) : 0;
 }
 
+/* --- relations: each is handed on to all that want it ----------------------- */
+
+#define HAND_ON(r, member, ...)                                                                            \
+	({                                                                                                 \
+		int error = 0;                                                                             \
+                                                                                                           \
+		for (size_t i = 0; i < (r)->count && !error; i++)                                          \
+			if ((r)->all[i].made && (r)->all[i].is->relations && (r)->all[i].is->relations->member) \
+				error = (r)->all[i].is->relations->member((r)->all[i].state, __VA_ARGS__); \
+		error;                                                                                     \
+	})
+
+static int tell_work(void *context, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known)
+{
+	struct reporter *r = context;
+
+	return HAND_ON(r, work, thread, start, end, inside, known);
+}
+
+static int tell_call(void *context, const struct related_call *call, const struct waited *waited)
+{
+	struct reporter *r = context;
+
+	return HAND_ON(r, call, call, waited);
+}
+
+static int tell_meeting(void *context, const struct meeting *meeting)
+{
+	struct reporter *r = context;
+
+	return HAND_ON(r, meeting, meeting);
+}
+
+static int read_relations(struct reporter *r, struct recording *recording)
+{
+	const struct relations_ops ops = {
+		.work = tell_work, .call = tell_call, .meeting = tell_meeting, .context = r
+	};
+	struct relations_counts counts;
+	struct efficiencies efficiencies;
+	bool wanted = false;
+	int error;
+
+	for (size_t i = 0; i < r->count; i++)
+		wanted |= r->all[i].made && wants_relations(&r->all[i]);
+	error = wanted ? relations_read(recording, &ops, &counts, &efficiencies) : 0;
+	for (size_t i = 0; i < r->count && wanted && !error; i++)
+		if (r->all[i].made && r->all[i].is->related)
+			r->all[i].is->related(r->all[i].state, &counts, &efficiencies);
+	return error;
+}
+
 int reporter_read(struct reporter *r, struct recording *recording)
 {
 	struct span_sink sink = reporter_sink(r);
@@ -178,7 +237,9 @@ int reporter_read(struct reporter *r, struct recording *recording)
 
 	if (!error)
 		error = recording_read(recording, &sink);
-	return error ? error : read_events(r, recording);
+	if (!error)
+		error = read_events(r, recording);
+	return error ? error : read_relations(r, recording);
 }
 
 /* Sums up, and lets the analyses make something of it. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * efficiency.c - POP's efficiencies of the run as it was observed (simulate/relations.h).
+ */
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/json.h"
+
+static int begin(void **state, const struct definitions *d)
+{
+	*state = calloc(1, sizeof(struct efficiencies));
+	return *state ? 0 : -ENOMEM;
+}
+
+static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
+{
+	*(struct efficiencies *)state = *efficiencies;
+}
+
+static const char *share(char *text, double value)
+{
+	if (value < 0)
+		snprintf(text, FORMAT_SIZE, "-");
+	else
+		snprintf(text, FORMAT_SIZE, "%.1f%%", 100 * value);
+	return text;
+}
+
+static void print(void *state, const struct printer *p)
+{
+	const struct efficiencies *e = state;
+	const struct {
+		const char *name;
+		double value;
+		const char *means;
+	} rows[] = {
+		{ "Parallel efficiency", e->parallel, "work of all, of all threads' time" },
+		{ "  Load balance", e->load_balance, "mean work, of the most that a thread has" },
+		{ "  Communication", e->communication, "the most that a thread works, of the time of the run" },
+		{ "    Serialisation", e->serialisation, "the same, were the network ideal: waiting for others" },
+		{ "    Transfer", e->transfer, "time on an ideal network, of the time of the run" },
+	};
+	char text[FORMAT_SIZE];
+
+	if (!e->threads)
+		return;
+	printer_heading(p, "  (as POP defines them, of the threads that have to do with others)");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		fprintf(p->out, "  %-20s %6s  %s\n", rows[i].name, share(text, rows[i].value), rows[i].means);
+}
+
+static void put_share(struct json *j, const char *key, double value)
+{
+	json_key(j, key);
+	if (value < 0)
+		json_null(j);
+	else
+		json_double(j, value);
+}
+
+static void put(void *state, const struct report *r, struct json *j)
+{
+	const struct efficiencies *e = state;
+
+	json_object(j);
+	json_key_uint(j, "threads", e->threads);
+	json_key_uint(j, "time_ns", e->time);
+	json_key_uint(j, "ideal_network_ns", e->ideal);
+	put_share(j, "parallel", e->threads ? e->parallel : -1);
+	put_share(j, "load_balance", e->threads ? e->load_balance : -1);
+	put_share(j, "communication", e->threads ? e->communication : -1);
+	put_share(j, "serialisation", e->threads ? e->serialisation : -1);
+	put_share(j, "transfer", e->threads ? e->transfer : -1);
+	json_end_object(j);
+}
+
+const struct analysis analysis_efficiency = {
+	.name = "efficiency",
+	.title = "Efficiency",
+	.of_calls = true,
+	.begin = begin,
+	.related = related,
+	.print = print,
+	.json = put,
+	.free = free,
+};

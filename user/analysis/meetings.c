@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * meetings.c - barriers and collective operations, instance by instance: how far apart the arrivals are, who comes
+ * last, and whether it is always the same one.
+ *
+ * Somebody is last in every meeting. Were it chance, each of m members would be it in one of m meetings; so a member
+ * that is last in k of n is called persistent where k or more of n would come by chance less often than once in 1,000
+ * for any of the members (binomial, one-sided, 0.001 / m), and where it is last in at least twice its share.
+ */
+#include "analysis/analysis.h"
+#include "analysis/index.h"
+#include "analysis/people.h"
+#include "analysis/printer.h"
+#include "analysis/put.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+
+#define PLACES_MOST 65536
+#define ROWS_SHOWN 6
+#define LEVEL 0.001
+#define LEAST_MEETINGS 5
+
+struct attendance {
+	uint32_t thread;
+	uint64_t came, last;
+	uint64_t late;   /* ns: after the first that came, all together */
+	uint64_t waited; /* ns: before the last that came, all together */
+	uint64_t caused; /* ns: that the others waited for it, where it was the last */
+};
+
+/* All meetings of one group in one function. */
+struct meeting_place {
+	uint32_t probe;
+	enum wait_state state;
+	uint64_t meetings, spread, widest, lost; /* ns */
+	struct attendance *members;
+	size_t nmembers, room;
+};
+
+struct meetings {
+	const struct definitions *d;
+	struct meeting_place *places;
+	size_t nplaces, places_room;
+	struct index by_place; /* number of the group and probe -> places */
+	uint64_t beyond;       /* meetings in places that are not kept */
+};
+
+static int begin(void **state, const struct definitions *d)
+{
+	struct meetings *s = calloc(1, sizeof(*s));
+
+	*state = s;
+	if (!s)
+		return -ENOMEM;
+	s->d = d;
+	return 0;
+}
+
+static struct meeting_place *place_of(struct meetings *s, const struct meeting *meeting)
+{
+	uint64_t key = index_key((uint32_t)meeting->group, meeting->probe);
+	struct index_slot *slot = index_find(&s->by_place, key);
+
+	if (!slot)
+		return NULL;
+	if (slot->value != INDEX_FREE)
+		return &s->places[slot->value];
+	if (array_one_more(&s->places, &s->places_room, s->nplaces, sizeof(*s->places)))
+		return NULL;
+	slot->value = s->nplaces;
+	s->places[s->nplaces] = (struct meeting_place){ .probe = meeting->probe, .state = meeting->state };
+	return &s->places[s->nplaces++];
+}
+
+/* The n-th member nearly always is the n-th call's. NULL: out of memory. */
+static struct attendance *member_of(struct meeting_place *place, uint32_t thread, size_t n)
+{
+	if (n < place->nmembers && place->members[n].thread == thread)
+		return &place->members[n];
+	for (size_t i = 0; i < place->nmembers; i++)
+		if (place->members[i].thread == thread)
+			return &place->members[i];
+	if (array_one_more(&place->members, &place->room, place->nmembers, sizeof(*place->members)))
+		return NULL;
+	place->members[place->nmembers] = (struct attendance){ .thread = thread };
+	return &place->members[place->nmembers++];
+}
+
+static int meeting(void *state, const struct meeting *m)
+{
+	struct meetings *s = state;
+	uint64_t first = UINT64_MAX, last = m->calls[m->last].start, lost = 0;
+	struct meeting_place *place;
+
+	if (thread_is_left_out(s->d, m->calls[0].thread))
+		return 0;
+	if (s->nplaces == PLACES_MOST && !index_known(&s->by_place, index_key((uint32_t)m->group, m->probe))) {
+		s->beyond++;
+		return 0;
+	}
+	place = place_of(s, m);
+	if (!place)
+		return -ENOMEM;
+	for (unsigned i = 0; i < m->ncalls; i++)
+		if (m->calls[i].start < first)
+			first = m->calls[i].start;
+	for (unsigned i = 0; i < m->ncalls; i++) {
+		struct attendance *member = member_of(place, m->calls[i].thread, i);
+
+		if (!member)
+			return -ENOMEM;
+		member->came++;
+		member->late += m->calls[i].start - first;
+		member->waited += last - m->calls[i].start;
+		lost += last - m->calls[i].start;
+	}
+	place->meetings++;
+	place->spread += last - first;
+	if (last - first > place->widest)
+		place->widest = last - first;
+	place->lost += lost;
+	member_of(place, m->calls[m->last].thread, m->last)->last++;
+	member_of(place, m->calls[m->last].thread, m->last)->caused += lost;
+	return 0;
+}
+
+/* How likely k or more of n are where each comes with probability p. */
+static double tail(uint64_t n, uint64_t k, double p)
+{
+	double sum = 0;
+
+	if (!k)
+		return 1;
+	for (uint64_t i = k; i <= n; i++) {
+		double term = exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) +
+				  (n - i) * log1p(-p));
+
+		sum += term;
+		if (term < sum * 1e-9)
+			break;
+	}
+	return sum < 1 ? sum : 1;
+}
+
+static bool is_persistent(const struct meeting_place *place, const struct attendance *member)
+{
+	double share = 1.0 / place->nmembers;
+
+	return place->nmembers > 1 && member->came >= LEAST_MEETINGS && member->last >= 2 * share * member->came &&
+	       tail(member->came, member->last, share) < LEVEL / place->nmembers;
+}
+
+static int by_last(const void *a, const void *b)
+{
+	const struct attendance *x = a, *y = b;
+
+	if (x->last != y->last)
+		return x->last > y->last ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static int by_lost(const void *a, const void *b)
+{
+	const struct meeting_place *x = a, *y = b;
+
+	if (x->lost != y->lost)
+		return x->lost > y->lost ? -1 : 1;
+	return x->probe < y->probe ? -1 : x->probe > y->probe;
+}
+
+static int end(void *state, struct report *r)
+{
+	struct meetings *s = state;
+
+	for (size_t i = 0; i < s->nplaces; i++)
+		qsort(s->places[i].members, s->places[i].nmembers, sizeof(*s->places[i].members), by_last);
+	if (s->nplaces)
+		qsort(s->places, s->nplaces, sizeof(*s->places), by_lost);
+	return 0;
+}
+
+/* "rank 2 in 97%, persistently", "by turns" */
+static void who_is_last(const struct meetings *s, const struct meeting_place *place, char *text, size_t room)
+{
+	const struct attendance *first = &place->members[0];
+	struct people always = { 0 };
+	char label[LABEL_ROOM];
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < place->nmembers; i++)
+		if (is_persistent(place, &place->members[i]) && !people_add(&always, place->members[i].thread))
+			last += place->members[i].last;
+	if (people_count(&always))
+		snprintf(text, room, "%s in %.0f%%", people_label(s->d, &always, label, sizeof(label)),
+			 percent(last, place->meetings));
+	else if (place->meetings < LEAST_MEETINGS)
+		snprintf(text, room, "%s", thread_label(s->d, first->thread, label, sizeof(label)));
+	else
+		snprintf(text, room, "by turns");
+	people_free(&always);
+}
+
+static void print(void *state, const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Event", .left = true, .shrinks = true },
+		{ .title = "Members", .left = true, .drop = 2 },
+		{ .title = "Meetings" },
+		{ .title = "Spread" },
+		{ .title = "Widest", .drop = 1 },
+		{ .title = "Others wait" },
+		{ .title = "Last comes", .left = true },
+	};
+	const struct meetings *s = state;
+	size_t shown = p->whole ? printer_rows(p, s->nplaces) : s->nplaces < ROWS_SHOWN ? s->nplaces : ROWS_SHOWN;
+	char text[LABEL_ROOM + 40];
+	struct table t = { 0 };
+
+	while (!p->whole && shown && s->places[shown - 1].lost < p->r->wall / 1000)
+		shown--;
+	if (!shown)
+		return;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < shown; i++) {
+		const struct meeting_place *place = &s->places[i];
+		struct people members = { 0 };
+
+		for (size_t k = 0; k < place->nmembers; k++)
+			if (people_add(&members, place->members[k].thread))
+				*p->error = *p->error ?: -ENOMEM;
+		table_cell(&t, "%s", event_label(&s->d->probes[place->probe], false, text, sizeof(text)));
+		table_cell(&t, "%s", people_label(s->d, &members, text, sizeof(text)));
+		table_cell(&t, "%s", format_count(text, place->meetings));
+		table_cell(&t, "%s", printer_time(p, text, place->meetings ? place->spread / place->meetings : 0));
+		table_cell(&t, "%s", printer_time(p, text, place->widest));
+		table_cell(&t, "%s", printer_time(p, text, place->lost));
+		who_is_last(s, place, text, sizeof(text));
+		table_cell(&t, "%s", text);
+		people_free(&members);
+	}
+	printer_heading(p, "  (spread: from the first to the last that comes, on average; others wait: all of them, until "
+			   "the last comes)");
+	printer_table(p, &t);
+	printer_rest(p, shown, s->nplaces, "meeting places");
+}
+
+static void put(void *state, const struct report *r, struct json *j)
+{
+	const struct meetings *s = state;
+
+	json_array(j);
+	for (size_t i = 0; i < s->nplaces; i++) {
+		const struct meeting_place *place = &s->places[i];
+
+		json_object(j);
+		json_key_string(j, "event", s->d->probes[place->probe].event);
+		json_key_uint(j, "meetings", place->meetings);
+		json_key_uint(j, "spread_ns", place->spread);
+		json_key_uint(j, "widest_ns", place->widest);
+		json_key_uint(j, "others_wait_ns", place->lost);
+		json_key(j, "members");
+		json_array(j);
+		for (size_t k = 0; k < place->nmembers; k++) {
+			const struct attendance *member = &place->members[k];
+
+			json_object(j);
+			put_thread_ids(j, r, member->thread);
+			json_key_uint(j, "meetings", member->came);
+			json_key_uint(j, "last", member->last);
+			json_key_uint(j, "late_ns", member->late);
+			json_key_uint(j, "waits_ns", member->waited);
+			json_key_uint(j, "others_wait_ns", member->caused);
+			json_key_bool(j, "persistent", is_persistent(place, member));
+			json_end_object(j);
+		}
+		json_end_array(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void meetings_free(void *state)
+{
+	struct meetings *s = state;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->nplaces; i++)
+		free(s->places[i].members);
+	free(s->places);
+	free(s->by_place.slots);
+	free(s);
+}
+
+static const struct relations_ops relations = { .meeting = meeting };
+
+const struct analysis analysis_meetings = {
+	.name = "meetings",
+	.title = "Meetings",
+	.of_calls = true,
+	.begin = begin,
+	.relations = &relations,
+	.end = end,
+	.print = print,
+	.json = put,
+	.free = meetings_free,
+};

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait_states.c - how long calls waited for another thread, by Scalasca's patterns, and for whom.
+ */
+#include "analysis/analysis.h"
+#include "analysis/index.h"
+#include "analysis/people.h"
+#include "analysis/printer.h"
+#include "analysis/put.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+
+#define PAIRS_MOST (1u << 20)
+#define ROWS_SHOWN 8
+
+/* Calls of one probe in one state. */
+struct state_row {
+	enum wait_state state;
+	uint32_t probe;
+	uint64_t waits, time, longest; /* ns */
+	struct people waiting, awaited;
+};
+
+/* Who waited for whom, in one state. */
+struct pair {
+	enum wait_state state;
+	uint32_t waiting, awaited;
+	uint64_t waits, time; /* ns */
+};
+
+struct wait_states {
+	const struct definitions *d;
+	struct state_row *rows;
+	size_t nrows, rows_room;
+	struct index by_state; /* state and probe -> rows */
+	struct pair *pairs;
+	size_t npairs, pairs_room;
+	struct index by_pair[WAIT_STATES]; /* waiting and awaited -> pairs */
+	uint64_t time, beyond;             /* ns; beyond: of pairs that are in no row */
+	struct relations_counts counts;
+};
+
+static const char *const names[WAIT_STATES] = {
+	"Late sender",    "Late receiver", "Wait at barrier", "Wait at N x N",
+	"Late broadcast", "Early reduce",  "Wait for a lock",
+};
+
+static const char *const keys[WAIT_STATES] = {
+	"late_sender",    "late_receiver", "wait_at_barrier", "wait_at_nxn",
+	"late_broadcast", "early_reduce",  "wait_for_lock",
+};
+
+static int begin(void **state, const struct definitions *d)
+{
+	struct wait_states *s = calloc(1, sizeof(*s));
+
+	*state = s;
+	if (!s)
+		return -ENOMEM;
+	s->d = d;
+	return 0;
+}
+
+static struct state_row *row_of(struct wait_states *s, enum wait_state state, uint32_t probe)
+{
+	struct index_slot *slot = index_find(&s->by_state, index_key(state, probe));
+
+	if (!slot)
+		return NULL;
+	if (slot->value != INDEX_FREE)
+		return &s->rows[slot->value];
+	if (array_one_more(&s->rows, &s->rows_room, s->nrows, sizeof(*s->rows)))
+		return NULL;
+	slot->value = s->nrows;
+	s->rows[s->nrows] = (struct state_row){ .state = state, .probe = probe };
+	return &s->rows[s->nrows++];
+}
+
+static int note_pair(struct wait_states *s, const struct related_call *call, const struct waited *waited, uint64_t time)
+{
+	struct index *index = &s->by_pair[waited->state];
+	uint64_t key = index_key(call->thread, waited->of.thread);
+	struct index_slot *slot;
+
+	if (s->npairs == PAIRS_MOST && !index_known(index, key)) {
+		s->beyond += time;
+		return 0;
+	}
+	slot = index_find(index, key);
+	if (!slot)
+		return -ENOMEM;
+	if (slot->value == INDEX_FREE) {
+		if (array_one_more(&s->pairs, &s->pairs_room, s->npairs, sizeof(*s->pairs)))
+			return -ENOMEM;
+		slot->value = s->npairs;
+		s->pairs[s->npairs++] = (struct pair){ .state = waited->state,
+						       .waiting = call->thread,
+						       .awaited = waited->of.thread };
+	}
+	s->pairs[slot->value].waits++;
+	s->pairs[slot->value].time += time;
+	return 0;
+}
+
+static int call(void *state, const struct related_call *call, const struct waited *waited)
+{
+	struct wait_states *s = state;
+	struct state_row *row;
+	uint64_t time;
+
+	if (!waited || thread_is_left_out(s->d, call->thread))
+		return 0;
+	time = waited->until - call->start;
+	row = row_of(s, waited->state, call->probe);
+	if (!row || people_add(&row->waiting, call->thread) || people_add(&row->awaited, waited->of.thread))
+		return -ENOMEM;
+	row->waits++;
+	row->time += time;
+	if (time > row->longest)
+		row->longest = time;
+	s->time += time;
+	return note_pair(s, call, waited, time);
+}
+
+static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
+{
+	struct wait_states *s = state;
+
+	s->counts = *counts;
+}
+
+static int rows_by_time(const void *a, const void *b)
+{
+	const struct state_row *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time > y->time ? -1 : 1;
+	return x->probe < y->probe ? -1 : x->probe > y->probe;
+}
+
+static int pairs_by_time(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time > y->time ? -1 : 1;
+	if (x->waiting != y->waiting)
+		return x->waiting < y->waiting ? -1 : 1;
+	return x->awaited < y->awaited ? -1 : x->awaited > y->awaited;
+}
+
+static int end(void *state, struct report *r)
+{
+	struct wait_states *s = state;
+
+	if (s->nrows)
+		qsort(s->rows, s->nrows, sizeof(*s->rows), rows_by_time);
+	if (s->npairs)
+		qsort(s->pairs, s->npairs, sizeof(*s->pairs), pairs_by_time);
+	return 0;
+}
+
+/* --- text ------------------------------------------------------------------------ */
+
+static void print_states(const struct wait_states *s, const struct printer *p, size_t shown)
+{
+	static const struct column columns[] = {
+		{ .title = "State", .left = true },
+		{ .title = "Event", .left = true, .shrinks = true },
+		{ .title = "Waits" },
+		{ .title = "Waited" },
+		{ .title = "% wall" },
+		{ .title = "Longest", .drop = 1 },
+		{ .title = "Waiting", .left = true, .drop = 2 },
+		{ .title = "For", .left = true, .drop = 2 },
+	};
+	char text[LABEL_ROOM];
+	struct table t = { 0 };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < shown; i++) {
+		const struct state_row *row = &s->rows[i];
+
+		table_cell(&t, "%s", names[row->state]);
+		table_cell(&t, "%s", event_label(&s->d->probes[row->probe], false, text, sizeof(text)));
+		table_cell(&t, "%s", format_count(text, row->waits));
+		table_cell(&t, "%s", printer_time(p, text, row->time));
+		table_cell(&t, "%.1f%%", percent(row->time, p->r->wall));
+		table_cell(&t, "%s", printer_time(p, text, row->longest));
+		table_cell(&t, "%s", people_label(s->d, &row->waiting, text, sizeof(text)));
+		table_cell(&t, "%s", people_label(s->d, &row->awaited, text, sizeof(text)));
+	}
+	printer_heading(p, "  (time within calls in which what they waited for had not begun yet)");
+	printer_table(p, &t);
+}
+
+static void print_pairs(const struct wait_states *s, const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Waiting", .left = true, .shrinks = true },
+		{ .title = "For", .left = true, .shrinks = true },
+		{ .title = "State", .left = true },
+		{ .title = "Waits" },
+		{ .title = "Waited" },
+	};
+	size_t shown = printer_rows(p, s->npairs);
+	char text[LABEL_ROOM];
+	struct table t = { 0 };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < shown; i++) {
+		const struct pair *pair = &s->pairs[i];
+
+		table_cell(&t, "%s", thread_label(s->d, pair->waiting, text, sizeof(text)));
+		table_cell(&t, "%s", thread_label(s->d, pair->awaited, text, sizeof(text)));
+		table_cell(&t, "%s", names[pair->state]);
+		table_cell(&t, "%s", format_count(text, pair->waits));
+		table_cell(&t, "%s", printer_time(p, text, pair->time));
+	}
+	fputs("\n", p->out);
+	printer_table(p, &t);
+	printer_rest(p, shown, s->npairs, "pairs");
+}
+
+static void print_unknown(const struct wait_states *s, const struct printer *p)
+{
+	char a[FORMAT_SIZE], b[FORMAT_SIZE], text[400];
+
+	if (s->counts.alone || s->counts.incomplete) {
+		snprintf(text, sizeof(text),
+			 "Not known for %s sends and receives, and %s calls of collective operations: the other side "
+			 "was not observed, or had begun before.",
+			 format_count(a, s->counts.alone), format_count(b, s->counts.incomplete));
+		printer_paragraph(p, "", text);
+	}
+	if (s->counts.lossy) {
+		snprintf(text, sizeof(text),
+			 "Calls of %s process%s are lost: whom they waited for, and who waited for them, is not known.",
+			 format_count(a, s->counts.lossy), s->counts.lossy == 1 ? "" : "es");
+		printer_paragraph(p, "", text);
+	}
+}
+
+static void print(void *state, const struct printer *p)
+{
+	const struct wait_states *s = state;
+	size_t shown = p->whole || s->nrows < ROWS_SHOWN ? s->nrows : ROWS_SHOWN;
+
+	while (!p->whole && shown && s->rows[shown - 1].time < p->r->wall / 1000)
+		shown--;
+	if (!shown && !s->counts.lossy && !p->whole)
+		return;
+	print_states(s, p, shown);
+	printer_rest(p, shown, s->nrows, "wait states");
+	if (p->whole && s->npairs)
+		print_pairs(s, p);
+	print_unknown(s, p);
+}
+
+/* --- JSON ------------------------------------------------------------------------ */
+
+static void put(void *state, const struct report *r, struct json *j)
+{
+	const struct wait_states *s = state;
+
+	json_object(j);
+	json_key_uint(j, "waited_ns", s->time);
+	json_key_uint(j, "messages", s->counts.messages);
+	json_key_uint(j, "meetings", s->counts.meetings);
+	json_key_uint(j, "unmatched", s->counts.alone);
+	json_key_uint(j, "incomplete", s->counts.incomplete);
+	json_key_uint(j, "lossy_processes", s->counts.lossy);
+	json_key(j, "states");
+	json_array(j);
+	for (size_t i = 0; i < s->nrows; i++) {
+		json_object(j);
+		json_key_string(j, "state", keys[s->rows[i].state]);
+		json_key_string(j, "event", s->d->probes[s->rows[i].probe].event);
+		json_key_uint(j, "waits", s->rows[i].waits);
+		json_key_uint(j, "waited_ns", s->rows[i].time);
+		json_key_uint(j, "longest_ns", s->rows[i].longest);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_key(j, "pairs");
+	json_array(j);
+	for (size_t i = 0; i < s->npairs; i++) {
+		const struct pair *pair = &s->pairs[i];
+
+		json_object(j);
+		json_key_string(j, "state", keys[pair->state]);
+		json_key(j, "waiting");
+		json_object(j);
+		put_thread_ids(j, r, pair->waiting);
+		json_end_object(j);
+		json_key(j, "for");
+		json_object(j);
+		put_thread_ids(j, r, pair->awaited);
+		json_end_object(j);
+		json_key_uint(j, "waits", pair->waits);
+		json_key_uint(j, "waited_ns", pair->time);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_key_uint(j, "in_no_pair_ns", s->beyond);
+	json_end_object(j);
+}
+
+static void states_free(void *state)
+{
+	struct wait_states *s = state;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->nrows; i++) {
+		people_free(&s->rows[i].waiting);
+		people_free(&s->rows[i].awaited);
+	}
+	for (int i = 0; i < WAIT_STATES; i++)
+		free(s->by_pair[i].slots);
+	free(s->by_state.slots);
+	free(s->rows);
+	free(s->pairs);
+	free(s);
+}
+
+static const struct relations_ops relations = { .call = call };
+
+const struct analysis analysis_wait_states = {
+	.name = "wait_states",
+	.title = "Wait states",
+	.of_calls = true,
+	.begin = begin,
+	.relations = &relations,
+	.related = related,
+	.end = end,
+	.print = print,
+	.json = put,
+	.free = states_free,
+};
