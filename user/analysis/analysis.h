@@ -95,6 +95,7 @@ struct made_analysis {
 struct reporter {
 	struct profile *profile;
 	const struct definitions *d; /* NULL: not begun */
+	struct recording *recording; /* NULL: live */
 	struct made_analysis *all;   /* in the order of the table */
 	size_t count;
 	bool some; /* only those that were chosen are told */

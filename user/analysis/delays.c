@@ -7,6 +7,12 @@
  * those who waited for that thread, and *passed on* for those who waited for somebody who waited. (Scalasca divides the
  * same time by another rule, by how much longer the late one has worked than its partner since they last met: Böhme et
  * al., Identifying the Root Causes of Wait States. Where all work is late alike, nothing is a delay there.)
+ *
+ * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
+ * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
+ * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
+ * wait for it must be 4 times what they wait for each of the others there. And it must not be one single delay among
+ * many: the waits must be worth at least 3 equal ones, by (sum)^2 / sum of squares.
  */
 #include "analysis/analysis.h"
 #include "analysis/index.h"
@@ -16,6 +22,7 @@
 #include "analysis/put.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -26,27 +33,44 @@
 #define ROWS_MOST 65536 /* what is done beyond that is unknown */
 #define ROWS_SHOWN 6
 #define WORTH_SHARE 100 /* a finding: one in so many of all threads' time */
-#define CHIEF_SHARE 5	/* and one in so many of all that is waited */
+#define CHIEF_SHARE 5   /* and one in so many of all that is waited */
+#define FINDINGS_MOST 3
+#define LONGER 1.05
+#define ERRORS 3
+#define BLAMED_FACTOR 4
+#define EQUAL_WAITS 3
+#define SIMULATED_MOST 5000000 /* calls of a recording, for each of which a simulation takes a second per million */
 
+struct suffered {
+	uint64_t direct, passed_on; /* ns */
+};
+
+/* What a thread does at one place, also where nobody waits. */
 struct delay {
 	UT_hash_handle hh;
-	struct deed deed; /* compared as bytes: no padding */
-	uint64_t direct, passed_on; /* ns */
-	uint64_t waits;	  /* calls that waited for it, in part or in whole */
-	uint64_t last;	  /* the last of these */
+	struct deed deed;	/* compared as bytes: no padding */
+	uint64_t times, lasted; /* how often it did that; ns */
+	double squares;		/* of how long it lasted, ns^2 */
+	double blamed;		/* of the ns in which one waited for it at a time, ns^2 */
+	struct suffered all;
+	uint64_t waits; /* calls that waited for it, in part or in whole */
+	uint64_t last;	/* the last of these */
 	struct people waiting;
-	struct index by_victim; /* thread -> place in ns */
-	uint64_t *ns;
-	size_t nns, ns_room;
+	struct index by_victim; /* thread -> place in suffered */
+	struct suffered *suffered;
+	size_t nsuffered, room;
 };
 
 struct delays {
 	const struct definitions *d;
+	uint32_t *same_site;
 	struct pasts *pasts;
 	struct delay *table; /* uthash */
 	size_t count;
-	struct delay **sorted; /* largest first */
-	uint64_t direct, passed_on, waits;
+	struct delay **sorted; /* those for which somebody waited, the most first */
+	size_t nsorted;
+	struct suffered all;
+	uint64_t waits;
 	uint32_t waiting; /* the thread that waits now */
 	struct relations_counts counts;
 };
@@ -61,7 +85,8 @@ static int begin(void **state, const struct definitions *d)
 	if (!s)
 		return -ENOMEM;
 	s->d = d;
-	s->pasts = pasts_new(d);
+	s->same_site = report_same_sites(d);
+	s->pasts = s->same_site ? pasts_new(d, s->same_site) : NULL;
 	return s->pasts ? 0 : -ENOMEM;
 }
 
@@ -93,6 +118,11 @@ static struct delay *delay_of(struct delays *s, const struct deed *deed)
 	return delay;
 }
 
+static void suffer(struct suffered *who, uint64_t ns, bool passed_on)
+{
+	*(passed_on ? &who->passed_on : &who->direct) += ns;
+}
+
 static int note(void *context, const struct deed *deed, uint64_t ns, bool passed_on)
 {
 	struct delays *s = context;
@@ -102,15 +132,16 @@ static int note(void *context, const struct deed *deed, uint64_t ns, bool passed
 	if (!slot)
 		return -ENOMEM;
 	if (slot->value == INDEX_FREE) {
-		if (array_one_more(&delay->ns, &delay->ns_room, delay->nns, sizeof(*delay->ns)) ||
+		if (array_one_more(&delay->suffered, &delay->room, delay->nsuffered, sizeof(*delay->suffered)) ||
 		    people_add(&delay->waiting, s->waiting))
 			return -ENOMEM;
-		slot->value = delay->nns;
-		delay->ns[delay->nns++] = 0;
+		slot->value = delay->nsuffered;
+		delay->suffered[delay->nsuffered++] = (struct suffered){ 0 };
 	}
-	delay->ns[slot->value] += ns;
-	*(passed_on ? &delay->passed_on : &delay->direct) += ns;
-	*(passed_on ? &s->passed_on : &s->direct) += ns;
+	suffer(&delay->suffered[slot->value], ns, passed_on);
+	suffer(&delay->all, ns, passed_on);
+	suffer(&s->all, ns, passed_on);
+	delay->blamed += (double)ns * ns;
 	if (delay->last != s->waits) {
 		delay->last = s->waits;
 		delay->waits++;
@@ -118,26 +149,39 @@ static int note(void *context, const struct deed *deed, uint64_t ns, bool passed
 	return 0;
 }
 
-static int work(void *state, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known)
+static int did(struct delays *s, const struct deed *deed, uint64_t ns)
+{
+	struct delay *delay = delay_of(s, deed);
+
+	if (!delay)
+		return -ENOMEM;
+	delay->times++;
+	delay->lasted += ns;
+	delay->squares += (double)ns * ns;
+	return 0;
+}
+
+static int work(void *state, const struct related_work *work)
 {
 	struct delays *s = state;
+	struct deed deed = past_work_deed(s->pasts, work);
+	int error = did(s, &deed, work->end - work->start);
 
-	return past_work(s->pasts, thread, start, end, inside, known);
+	return error ? error : past_work(s->pasts, work);
 }
 
 static int call(void *state, const struct related_call *call, const struct waited *waited)
 {
 	struct delays *s = state;
-	int error;
+	struct deed deed = past_call_deed(s->pasts, call);
+	int error = did(s, &deed, call->end - (waited ? waited->until : call->start));
 
-	if (waited) {
+	if (waited && !error) {
 		s->waits++;
 		s->waiting = call->thread;
 		error = past_blame(s->pasts, call->start, waited, note, s);
-		if (error)
-			return error;
 	}
-	return past_call(s->pasts, call, waited);
+	return error ? error : past_call(s->pasts, call, waited);
 }
 
 static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
@@ -147,9 +191,14 @@ static void related(void *state, const struct relations_counts *counts, const st
 	s->counts = *counts;
 }
 
+static uint64_t sum(const struct suffered *suffered)
+{
+	return suffered->direct + suffered->passed_on;
+}
+
 static uint64_t all_of(const struct delay *delay)
 {
-	return delay->direct + delay->passed_on;
+	return sum(&delay->all);
 }
 
 static int by_time(const void *a, const void *b)
@@ -177,7 +226,7 @@ static void describe(const struct definitions *d, const struct deed *deed, char 
 		return;
 	case DOING_CALL:
 	case DOING_WAIT:
-		snprintf(text, room, "%s", event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
+		snprintf(text, room, "is in %s", event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
 		return;
 	default:
 		snprintf(text, room, "not known");
@@ -213,32 +262,135 @@ static void place(const struct definitions *d, const struct deed *deed, char *te
 		snprintf(text, room, "%.*s to %s", (int)strcspn(after, " "), after, before);
 }
 
+/* --- what it would give ---------------------------------------------------------- */
+
+static bool same_deed(const struct deed *a, const struct deed *b)
+{
+	return a->doing == b->doing && a->inside == b->inside && !memcmp(&a->call, &b->call, sizeof(a->call)) &&
+	       !memcmp(&a->after, &b->after, sizeof(a->after)) && !memcmp(&a->before, &b->before, sizeof(a->before));
+}
+
+/* What the other threads take for the same. */
+struct others {
+	unsigned threads;
+	double times, mean, variance; /* ns */
+	double blame;		      /* ns: what is waited for each of them there, on average */
+};
+
+static double variance(double times, double lasted, double squares)
+{
+	double over = times > 1 ? (squares - lasted * lasted / times) / (times - 1) : 0;
+
+	return over > 0 ? over : 0;
+}
+
+static struct others others_there(const struct delays *s, const struct delay *of)
+{
+	double lasted = 0, squares = 0;
+	const struct delay *delay;
+	struct others o = { 0 };
+
+	for (delay = s->table; delay; delay = delay->hh.next) {
+		if (delay == of || !same_deed(&delay->deed, &of->deed))
+			continue;
+		o.threads++;
+		o.times += delay->times;
+		o.blame += all_of(delay);
+		lasted += delay->lasted;
+		squares += delay->squares;
+	}
+	if (o.times > 0) {
+		o.mean = lasted / o.times;
+		o.variance = variance(o.times, lasted, squares);
+		o.blame /= o.threads;
+	}
+	return o;
+}
+
+/* More than chance: see the top of this file. */
+static bool is_clear(const struct delay *delay, const struct others *others)
+{
+	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
+	double all = all_of(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
+
+	if (!others->threads)
+		return true;
+	if (waits < EQUAL_WAITS)
+		return false;
+	if (all >= BLAMED_FACTOR * others->blame)
+		return true;
+	error = sqrt(others->variance / others->times +
+		     (delay->times ? variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
+	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
+}
+
+/* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
+static int find_gain(const struct delays *s, const struct report *r, const struct delay *delay, uint64_t most,
+		     struct finding *finding)
+{
+	struct relief relief = {
+		.thread = delay->deed.thread,
+		.inside = delay->deed.inside,
+		.call = delay->deed.doing == DOING_CALL,
+		.after = delay->deed.doing == DOING_CALL ? delay->deed.call : delay->deed.after,
+		.before = delay->deed.before,
+		.most = most,
+		.same_site = s->same_site,
+	};
+
+	if (r->calls > SIMULATED_MOST)
+		return 0;
+	finding->has_gain = true;
+	return relations_relieve(r->recording, &relief, &finding->gain);
+}
+
 /* --- findings ------------------------------------------------------------------ */
+
+static void would_give(const struct report *r, const struct finding *finding, char *text, size_t room)
+{
+	char time[FORMAT_SIZE];
+
+	*text = '\0';
+	if (finding->has_gain)
+		snprintf(text, room, "; were it as quick there as the others, the run would be %s (%.1f %%) shorter",
+			 format_time(time, finding->gain), percent(finding->gain, r->end - r->start));
+}
 
 static int find(struct delays *s, struct report *r)
 {
-	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE];
+	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
+		gives[200];
+	struct others others;
+	unsigned found = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < s->count && !error; i++) {
+	for (size_t i = 0; i < s->nsorted && found < FINDINGS_MOST && !error; i++) {
 		const struct delay *delay = s->sorted[i];
 		struct finding finding = { .kind = "delay",
 					   .event = NO_INDEX,
 					   .thread = delay->deed.thread,
 					   .weight = all_of(delay) };
 
-		if (all_of(delay) < (s->direct + s->passed_on) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
+		if (all_of(delay) < sum(&s->all) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
 			break;
-		if (delay->deed.doing == DOING_UNKNOWN)
+		others = others_there(s, delay);
+		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(delay, &others))
 			continue;
+		error = find_gain(s, r, delay, others.mean, &finding);
+		if (error)
+			break;
+		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
+			continue;
+		found++;
 		describe(s->d, &delay->deed, what, sizeof(what));
 		place(s->d, &delay->deed, where, sizeof(where));
+		would_give(r, &finding, gives, sizeof(gives));
 		error = report_add_finding(
-			r, &finding, "%s %s (%s) while %s wait%s for it: %s of waiting in all, %.1f %% of all threads' time",
+			r, &finding, "%s %s (%s) while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
 			thread_label(s->d, delay->deed.thread, who, sizeof(who)), what, where,
 			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
 			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, all_of(delay)),
-			percent(all_of(delay), r->wall));
+			percent(all_of(delay), r->wall), gives);
 	}
 	return error;
 }
@@ -247,7 +399,6 @@ static int end(void *state, struct report *r)
 {
 	struct delays *s = state;
 	struct delay *delay, *next;
-	size_t n = 0;
 
 	pasts_free(s->pasts);
 	s->pasts = NULL;
@@ -255,10 +406,10 @@ static int end(void *state, struct report *r)
 	if (!s->sorted)
 		return -ENOMEM;
 	HASH_ITER (hh, s->table, delay, next)
-		if (!thread_is_left_out(s->d, delay->deed.thread))
-			s->sorted[n++] = delay;
-	s->count = n;
-	qsort(s->sorted, n, sizeof(*s->sorted), by_time);
+		if (all_of(delay) && !thread_is_left_out(s->d, delay->deed.thread))
+			s->sorted[s->nsorted++] = delay;
+	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
+	r->causes_known = s->counts.meetings && !s->counts.lossy && !s->counts.incomplete;
 	return find(s, r);
 }
 
@@ -276,8 +427,8 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Waiting", .left = true, .drop = 1 },
 	};
 	const struct delays *s = state;
-	uint64_t all = s->direct + s->passed_on;
-	size_t shown = p->whole ? printer_rows(p, s->count) : s->count < ROWS_SHOWN ? s->count : ROWS_SHOWN;
+	uint64_t all = sum(&s->all);
+	size_t shown = p->whole ? printer_rows(p, s->nsorted) : s->nsorted < ROWS_SHOWN ? s->nsorted : ROWS_SHOWN;
 	char text[2 * LABEL_ROOM], time[FORMAT_SIZE];
 	struct table t = { 0 };
 
@@ -295,14 +446,14 @@ static void print(void *state, const struct printer *p)
 		table_cell(&t, "%s", text);
 		place(s->d, &delay->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		table_cell(&t, "%s", printer_time(p, time, delay->direct));
-		table_cell(&t, "%s", printer_time(p, time, delay->passed_on));
+		table_cell(&t, "%s", printer_time(p, time, delay->all.direct));
+		table_cell(&t, "%s", printer_time(p, time, delay->all.passed_on));
 		table_cell(&t, "%.1f%%", percent(all_of(delay), all));
 		table_cell(&t, "%s", people_label(s->d, &delay->waiting, text, sizeof(text)));
 	}
 	printer_heading(p, "  (what is done while others wait for it; passed on: they wait for one who waits for it)");
 	printer_table(p, &t);
-	printer_rest(p, shown, s->count, "causes");
+	printer_rest(p, shown, s->nsorted, "causes");
 }
 
 static void put_called(struct json *j, const struct definitions *d, const char *key, const struct called *called)
@@ -328,11 +479,11 @@ static void put(void *state, const struct report *r, struct json *j)
 	const struct delays *s = state;
 
 	json_object(j);
-	json_key_uint(j, "direct_ns", s->direct);
-	json_key_uint(j, "passed_on_ns", s->passed_on);
+	json_key_uint(j, "direct_ns", s->all.direct);
+	json_key_uint(j, "passed_on_ns", s->all.passed_on);
 	json_key(j, "causes");
 	json_array(j);
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->nsorted; i++) {
 		const struct delay *delay = s->sorted[i];
 		const struct deed *deed = &delay->deed;
 
@@ -343,8 +494,10 @@ static void put(void *state, const struct report *r, struct json *j)
 		put_called(j, s->d, "call", &deed->call);
 		put_called(j, s->d, "after", &deed->after);
 		put_called(j, s->d, "before", &deed->before);
-		json_key_uint(j, "direct_ns", delay->direct);
-		json_key_uint(j, "passed_on_ns", delay->passed_on);
+		json_key_uint(j, "direct_ns", delay->all.direct);
+		json_key_uint(j, "passed_on_ns", delay->all.passed_on);
+		json_key_uint(j, "times", delay->times);
+		json_key_uint(j, "lasted_ns", delay->lasted);
 		json_key_uint(j, "waits", delay->waits);
 		json_key(j, "waiting");
 		json_array(j);
@@ -355,7 +508,8 @@ static void put(void *state, const struct report *r, struct json *j)
 				continue;
 			json_object(j);
 			put_thread_ids(j, r, t);
-			json_key_uint(j, "ns", delay->ns[slot->value]);
+			json_key_uint(j, "direct_ns", delay->suffered[slot->value].direct);
+			json_key_uint(j, "passed_on_ns", delay->suffered[slot->value].passed_on);
 			json_end_object(j);
 		}
 		json_end_array(j);
@@ -376,10 +530,11 @@ static void delays_free(void *state)
 		HASH_DEL(s->table, delay);
 		people_free(&delay->waiting);
 		free(delay->by_victim.slots);
-		free(delay->ns);
+		free(delay->suffered);
 		free(delay);
 	}
 	pasts_free(s->pasts);
+	free(s->same_site);
 	free(s->sorted);
 	free(s);
 }

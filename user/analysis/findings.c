@@ -4,6 +4,9 @@
  *
  * A finding is printed only when it is clear; a report without findings is a good report.
  *
+ * Where it is known of each call whom it waited for, delays.c has said who is late. The rule that follows is for the
+ * others: it needs nothing but means.
+ *
  * The slow thread. Where a team of threads meets again and again (barriers, barrier-like collectives,
  * the second half of a split barrier), each meeting begins when the last one comes. The last
  * one does not wait, the others do. So the one that waits least is the one that they wait for. A
@@ -507,24 +510,45 @@ static int find_unmodelled(struct report *r)
 	return error;
 }
 
-static int by_weight(const void *a, const void *b)
+/* Causes come first, then what shows that there is one, then what is odd or not seen. */
+static unsigned tier(const struct finding *finding)
 {
-	const struct finding *x = a, *y = b;
+	return !strcmp(finding->kind, UNMODELLED)     ? 3
+	       : !strcmp(finding->kind, "unreturned") ? 2
+	       : !strcmp(finding->kind, "hot_event")  ? 1
+						      : 0;
+}
 
+/* What it could give at most: ns of the run. */
+static uint64_t worth(const struct report *r, const struct finding *finding)
+{
+	return finding->has_gain ? finding->gain : finding->weight / (r->nthreads ?: 1);
+}
+
+static int by_worth(const void *a, const void *b, void *context)
+{
+	const struct report *r = context;
+	const struct finding *x = a, *y = b;
+	uint64_t more = worth(r, x), less = worth(r, y);
+
+	if (tier(x) != tier(y))
+		return tier(x) < tier(y) ? -1 : 1;
+	if (more != less)
+		return more > less ? -1 : 1;
 	return x->weight > y->weight ? -1 : x->weight < y->weight;
 }
 
+/* The other analyses have added theirs. */
 static int find(void *state, struct report *r)
 {
-	int error = find_slow_threads(r);
-	size_t slow = r->nfindings;
+	int error = r->causes_known ? 0 : find_slow_threads(r);
 
-	if (slow)
-		qsort(r->findings, slow, sizeof(*r->findings), by_weight);
-	if (!error)
-		error = find_hot_event(r);
 	if (!error)
 		error = find_team_wait(r);
+	if (r->nfindings)
+		qsort_r(r->findings, r->nfindings, sizeof(*r->findings), by_worth, r);
+	if (!error)
+		error = find_hot_event(r);
 	if (!error)
 		error = find_unreturned(r);
 	return error ?: find_unmodelled(r);
@@ -574,6 +598,7 @@ static void put_findings(void *state, const struct report *r, struct json *j)
 			put_share(j, r, "most", &f->most);
 			put_share(j, r, "least", &f->least);
 		}
+		json_key_uint_known(j, "gain_ns", f->gain, f->has_gain);
 		json_key_string(j, "text", f->text);
 		json_end_object(j);
 	}

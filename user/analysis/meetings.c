@@ -90,6 +90,19 @@ static struct attendance *member_of(struct meeting_place *place, uint32_t thread
 	return &place->members[place->nmembers++];
 }
 
+/* How long this one was there before the one came whom it waits for; 0: it waits for nobody. ns */
+static uint64_t waits(const struct meeting *m, unsigned i)
+{
+	const struct related_call *call = &m->calls[i];
+	uint64_t last = m->calls[m->last].start;
+
+	if (m->state == WAIT_LATE_BROADCAST)
+		last = m->root >= 0 ? m->calls[m->root].start : call->start;
+	if (m->state == WAIT_EARLY_REDUCE && i != m->root && call->end < last)
+		return 0;
+	return last > call->start ? last - call->start : 0;
+}
+
 static int meeting(void *state, const struct meeting *m)
 {
 	struct meetings *s = state;
@@ -115,8 +128,8 @@ static int meeting(void *state, const struct meeting *m)
 			return -ENOMEM;
 		member->came++;
 		member->late += m->calls[i].start - first;
-		member->waited += last - m->calls[i].start;
-		lost += last - m->calls[i].start;
+		member->waited += waits(m, i);
+		lost += waits(m, i);
 	}
 	place->meetings++;
 	place->spread += last - first;

@@ -18,11 +18,9 @@
 #define CHAIN_MOST 32	       /* who waits for who waits for ... */
 
 struct piece {
-	uint64_t start, end;  /* ns */
-	struct called call;   /* DOING_CALL, DOING_WAIT; else .probe: inside */
-	uint32_t of;	      /* DOING_WAIT: the thread that it waited for */
-	struct called of_call; /* and its call */
-	uint32_t doing;
+	uint64_t start, end; /* ns */
+	struct deed deed;
+	uint32_t of; /* DOING_WAIT: the thread that it waited for */
 };
 
 struct past {
@@ -32,18 +30,20 @@ struct past {
 };
 
 struct pasts {
-	const struct definitions *d;
+	const uint32_t *same_site;
+	size_t nsites;
 	struct past *all;
 	size_t count;
 };
 
-struct pasts *pasts_new(const struct definitions *d)
+struct pasts *pasts_new(const struct definitions *d, const uint32_t *same_site)
 {
 	struct pasts *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	p->d = d;
+	p->same_site = same_site;
+	p->nsites = d->nsites;
 	p->count = d->nthreads;
 	p->all = calloc(p->count + 1, sizeof(*p->all));
 	if (p->all)
@@ -110,24 +110,14 @@ static struct piece *add(struct pasts *p, struct past *past)
 	return piece_at(past, past->count++);
 }
 
-static struct piece *last_of(const struct past *past)
+static int put(struct pasts *p, const struct piece *piece)
 {
-	return past->count ? piece_at(past, past->count - 1) : NULL;
-}
-
-static int put(struct pasts *p, uint32_t thread, const struct piece *piece)
-{
-	struct past *past = &p->all[thread];
-	struct piece *last = last_of(past), *place;
+	struct past *past = &p->all[piece->deed.thread];
+	struct piece *place;
 
 	past->present = piece->end;
 	if (piece->start >= piece->end)
 		return 0;
-	if (last && last->doing == piece->doing && last->end == piece->start && piece->doing != DOING_CALL &&
-	    piece->doing != DOING_WAIT && last->call.probe == piece->call.probe) {
-		last->end = piece->end;
-		return 0;
-	}
 	place = add(p, past);
 	if (!place)
 		return -ENOMEM;
@@ -135,60 +125,54 @@ static int put(struct pasts *p, uint32_t thread, const struct piece *piece)
 	return 0;
 }
 
-int past_work(struct pasts *p, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known)
-{
-	const struct piece piece = {
-		.start = start,
-		.end = end,
-		.call = { known ? inside : NO_INDEX, NO_INDEX },
-		.of = NO_INDEX,
-		.doing = known ? DOING_WORK : DOING_UNKNOWN,
-	};
+static const struct called nothing = { NO_INDEX, NO_INDEX };
 
-	return put(p, thread, &piece);
+static struct called same(const struct pasts *p, struct called called)
+{
+	if (called.site < p->nsites)
+		called.site = p->same_site[called.site];
+	return called;
 }
 
-/* A part of the program's work, as far as others are concerned. */
-static bool is_small(enum role role)
+struct deed past_work_deed(const struct pasts *p, const struct related_work *work)
 {
-	return role == ROLE_ALLOC || role == ROLE_FREE || role == ROLE_TEST || role == ROLE_TRY;
+	if (!work->known)
+		return (struct deed){ work->thread, DOING_UNKNOWN, NO_INDEX, nothing, nothing, nothing };
+	return (struct deed){ work->thread, DOING_WORK, work->inside, nothing, same(p, work->after),
+			      same(p, work->before) };
+}
+
+struct deed past_call_deed(const struct pasts *p, const struct related_call *call)
+{
+	return (struct deed){ call->thread, DOING_CALL, NO_INDEX, same(p, (struct called){ call->probe, call->site }),
+			      nothing, nothing };
+}
+
+int past_work(struct pasts *p, const struct related_work *work)
+{
+	const struct piece piece = { work->start, work->end, past_work_deed(p, work), NO_INDEX };
+
+	return put(p, &piece);
 }
 
 int past_call(struct pasts *p, const struct related_call *call, const struct waited *waited)
 {
-	struct piece *last = last_of(&p->all[call->thread]);
-	struct piece piece = {
-		.start = call->start,
-		.end = call->end,
-		.call = { call->probe, call->site },
-		.of = NO_INDEX,
-		.doing = DOING_CALL,
-	};
-	int error = 0;
+	struct piece piece = { call->start, call->end, past_call_deed(p, call), NO_INDEX };
 
-	if (!waited && is_small(p->d->probes[call->probe].role)) {
-		piece.doing = DOING_WORK;
-		piece.call = (struct called){ last && last->doing == DOING_WORK ? last->call.probe : NO_INDEX,
-					      NO_INDEX };
-		return put(p, call->thread, &piece);
-	}
 	if (waited) {
-		piece.end = waited->until;
-		piece.doing = DOING_WAIT;
-		piece.of = waited->of.thread;
-		piece.of_call = (struct called){ waited->of.probe, waited->of.site };
-		error = put(p, call->thread, &piece);
+		struct piece wait = { call->start, waited->until, piece.deed, waited->of.thread };
+		int error;
+
+		wait.deed.doing = DOING_WAIT;
+		error = put(p, &wait);
+		if (error)
+			return error;
 		piece.start = waited->until;
-		piece.end = call->end;
-		piece.of = NO_INDEX;
-		piece.doing = DOING_CALL;
 	}
-	return error ? error : put(p, call->thread, &piece);
+	return put(p, &piece);
 }
 
 /* --- blame ---------------------------------------------------------------------- */
-
-static const struct called nowhere = { NO_INDEX, NO_INDEX };
 
 /* How many of its pieces began before that time. */
 static size_t begun_before(const struct past *past, uint64_t time)
@@ -206,16 +190,6 @@ static size_t begun_before(const struct past *past, uint64_t time)
 	return low;
 }
 
-static bool is_call(const struct piece *piece)
-{
-	return piece->doing == DOING_CALL || piece->doing == DOING_WAIT;
-}
-
-static struct called neighbour(const struct past *past, size_t n, bool there)
-{
-	return there && is_call(piece_at(past, n)) ? piece_at(past, n)->call : nowhere;
-}
-
 struct blame {
 	const struct pasts *pasts;
 	past_told *told;
@@ -224,13 +198,13 @@ struct blame {
 
 static int tell_unknown(const struct blame *b, uint32_t thread, uint64_t ns, bool passed_on)
 {
-	const struct deed deed = { thread, DOING_UNKNOWN, NO_INDEX, nowhere, nowhere, nowhere };
+	const struct deed deed = { thread, DOING_UNKNOWN, NO_INDEX, nothing, nothing, nothing };
 
 	return ns ? b->told(b->context, &deed, ns, passed_on) : 0;
 }
 
-/* What the thread did from `from` to `to`, when it began the call `next`. */
-static int blame(const struct blame *b, uint32_t thread, uint64_t from, uint64_t to, struct called next, unsigned chain)
+/* What the thread did from `from` to `to`. */
+static int blame(const struct blame *b, uint32_t thread, uint64_t from, uint64_t to, unsigned chain)
 {
 	const struct past *past = &b->pasts->all[thread];
 	int error = 0;
@@ -238,26 +212,15 @@ static int blame(const struct blame *b, uint32_t thread, uint64_t from, uint64_t
 	for (size_t i = begun_before(past, to); i-- && to > from && !error;) {
 		const struct piece *piece = piece_at(past, i);
 		uint64_t start = piece->start > from ? piece->start : from, end = piece->end < to ? piece->end : to;
-		struct deed deed = { thread, piece->doing, NO_INDEX, nowhere, nowhere, nowhere };
 
 		if (end <= from)
 			break;
 		error = tell_unknown(b, thread, to - end, chain > 0);
 		to = start;
-		if (error)
-			break;
-		if (piece->doing == DOING_WAIT && chain < CHAIN_MOST) {
-			error = blame(b, piece->of, start, end, piece->of_call, chain + 1);
-			continue;
-		}
-		if (is_call(piece)) {
-			deed.call = piece->call;
-		} else if (piece->doing == DOING_WORK) {
-			deed.inside = piece->call.probe;
-			deed.after = neighbour(past, i - 1, i > 0);
-			deed.before = i + 1 < past->count ? neighbour(past, i + 1, true) : next;
-		}
-		error = b->told(b->context, &deed, end - start, chain > 0);
+		if (!error)
+			error = piece->deed.doing == DOING_WAIT && chain < CHAIN_MOST
+					? blame(b, piece->of, start, end, chain + 1)
+					: b->told(b->context, &piece->deed, end - start, chain > 0);
 	}
 	return error ? error : tell_unknown(b, thread, to - from, chain > 0);
 }
@@ -265,7 +228,6 @@ static int blame(const struct blame *b, uint32_t thread, uint64_t from, uint64_t
 int past_blame(const struct pasts *p, uint64_t from, const struct waited *waited, past_told *told, void *context)
 {
 	const struct blame b = { p, told, context };
-	struct called next = { waited->of.probe, waited->of.site };
 
-	return waited->until > from ? blame(&b, waited->of.thread, from, waited->until, next, 0) : 0;
+	return waited->until > from ? blame(&b, waited->of.thread, from, waited->until, 0) : 0;
 }

@@ -15,16 +15,11 @@
 #include "simulate/relations.h"
 
 enum doing {
-	DOING_WORK,    /* the program's own; short calls that have to do with nobody are in it */
+	DOING_WORK,    /* the program's own: struct related_work */
 	DOING_CALL,    /* in a call, for itself */
 	DOING_WAIT,    /* in a call, for somebody else */
 	DOING_UNKNOWN, /* calls are missing, or it was not observed then */
 	DOINGS
-};
-
-/* A call by what it is and where it is called; both NO_INDEX: there was none. */
-struct called {
-	uint32_t probe, site;
 };
 
 /* What a thread did for some time. */
@@ -39,11 +34,16 @@ struct deed {
 
 struct pasts;
 
-struct pasts *pasts_new(const struct definitions *d); /* NULL: out of memory */
+/* same_site: as of struct relief; must outlive it. NULL: out of memory. */
+struct pasts *pasts_new(const struct definitions *d, const uint32_t *same_site);
 void pasts_free(struct pasts *pasts);
 
+/* What a piece of work, or a call that waited for nobody, is called. */
+struct deed past_work_deed(const struct pasts *pasts, const struct related_work *work);
+struct deed past_call_deed(const struct pasts *pasts, const struct related_call *call);
+
 /* Both in the order of time, for each thread. 0 or -ENOMEM. */
-int past_work(struct pasts *pasts, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
+int past_work(struct pasts *pasts, const struct related_work *work);
 int past_call(struct pasts *pasts, const struct related_call *call, const struct waited *waited);
 
 /*

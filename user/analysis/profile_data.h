@@ -210,6 +210,8 @@ struct finding {
 	char *text;
 	uint32_t event, thread; /* NO_INDEX: none */
 	uint64_t weight;        /* ns: how much time it is about */
+	bool has_gain;
+	uint64_t gain; /* ns: what the run would be shorter by without it, simulated */
 	bool uneven;            /* the event takes much of the time of one thread, little of that of another: */
 	struct finding_share {
 		uint32_t thread;
@@ -220,6 +222,7 @@ struct finding {
 struct report {
 	struct profile *profile;
 	const struct definitions *d;
+	struct recording *recording; /* NULL: live */
 	uint64_t start, end; /* ns */
 	uint64_t calls, delivered, lost, summed, skipped;
 	uint64_t wall; /* ns: sum over the threads */
@@ -235,6 +238,7 @@ struct report {
 	struct finding *findings;
 	size_t nfindings;
 	bool outs; /* probes of some events were out for a while */
+	bool causes_known; /* of all waiting it was looked for whom, and why that one is late (delays.c) */
 };
 
 /*
@@ -256,6 +260,8 @@ int report_find_outs(struct report *report);
 /* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or
  * -ENOMEM. */
 int report_join_sites(struct report *report, bool by_line);
+/* For each site the first one of the same instruction, whatever process has it. To be freed; NULL: out of memory. */
+uint32_t *report_same_sites(const struct definitions *d);
 /* What is known of callers further out of the event's calls at this site: the next entry from *at on; NULL: no more. */
 const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at);
 void report_sort_sites(struct report *report);

@@ -190,11 +190,11 @@ static int read_events(struct reporter *r, struct recording *recording)
 		error;                                                                                     \
 	})
 
-static int tell_work(void *context, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known)
+static int tell_work(void *context, const struct related_work *work)
 {
 	struct reporter *r = context;
 
-	return HAND_ON(r, work, thread, start, end, inside, known);
+	return HAND_ON(r, work, work);
 }
 
 static int tell_call(void *context, const struct related_call *call, const struct waited *waited)
@@ -233,7 +233,10 @@ static int read_relations(struct reporter *r, struct recording *recording)
 int reporter_read(struct reporter *r, struct recording *recording)
 {
 	struct span_sink sink = reporter_sink(r);
-	int error = begin(r, recording_definitions(recording), true);
+	int error;
+
+	r->recording = recording;
+	error = begin(r, recording_definitions(recording), true);
 
 	if (!error)
 		error = recording_read(recording, &sink);
@@ -250,6 +253,7 @@ static int finish(struct reporter *r)
 	if (error || r->finished)
 		return error;
 	r->finished = true;
+	r->report.recording = r->recording;
 	for (size_t i = 0; i < r->count && !error; i++)
 		if (r->all[i].made && r->all[i].is->end)
 			error = r->all[i].is->end(r->all[i].state, &r->report);

@@ -119,6 +119,27 @@ int report_join_sites(struct report *r, bool by_line)
 	return 0;
 }
 
+uint32_t *report_same_sites(const struct definitions *d)
+{
+	struct spot *spots = calloc(d->nsites + 1, sizeof(*spots));
+	uint32_t *first = calloc(d->nsites + 1, sizeof(*first));
+
+	for (size_t i = 0; spots && i < d->nsites; i++)
+		spots[i] = spot_of(d, &(struct site_row){ .site = i }, false);
+	if (spots && first) {
+		qsort(spots, d->nsites, sizeof(*spots), by_spot_and_site);
+		for (size_t i = 0; i < d->nsites; i++)
+			first[spots[i].row.site] = i && !by_spot(&spots[i - 1], &spots[i])
+							   ? first[spots[i - 1].row.site]
+							   : spots[i].row.site;
+	} else {
+		free(first);
+		first = NULL;
+	}
+	free(spots);
+	return first;
+}
+
 const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at)
 {
 	const struct def_site *s = site < d->nsites ? &d->sites[site] : NULL;

@@ -10,13 +10,24 @@
 #include "simulate/asking.h"
 #include "simulate/parts.h"
 
+/*
+ * One that is not the root may wait, too: the data goes to the root through others. Who came before the last one and
+ * left after it is taken for one of these, where nothing is asked but what happened.
+ */
+static bool stays_for_all(const struct sim *sim, const struct instance *instance, unsigned member)
+{
+	const struct participant *me = &instance->members[member];
+
+	return sim->teller && me->start < instance->latest && me->end >= instance->latest;
+}
+
 /* Whom a member waits for, by what the operation does: all, the root, or nobody. */
 static bool waits_for_all(const struct sim *sim, const struct instance *instance, unsigned member)
 {
 	uint32_t classes = sim->functions[instance->func].classes;
 
 	if (classes & CPF_IS_ALL_TO_ONE)
-		return instance->root < 0 || instance->root == member;
+		return instance->root < 0 || instance->root == member || stays_for_all(sim, instance, member);
 	return !(classes & CPF_IS_ONE_TO_ALL);
 }
 

@@ -458,7 +458,8 @@ int output_item(struct sim *sim, uint32_t thread, const struct item *item, uint6
 int output_finish(struct sim *sim);
 
 /* relations.c: while somebody wants to know. What a thread has done, in the order of the schedule. 0 or -errno. */
-int relations_op(struct sim *sim, const struct op *op);
+int relations_enter(struct sim *sim, const struct op *op);
+int relations_op(struct sim *sim, const struct op *op); /* it has ended */
 int relations_work(struct sim *sim, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
 /* The send was going on when its receive began: it has waited for that. */
 bool relations_send_waits(const struct sim *sim, const struct op *op, const struct half *send);

@@ -15,9 +15,14 @@
 
 struct teller {
 	const struct relations_ops *ops;
-	struct related_call *calls; /* of one meeting */
+	const struct relief *relief; /* NULL: none */
+	struct related_call *calls;  /* of one meeting */
 	size_t room;
+	struct related_work *work; /* by thread: what it is at, as far as it is not told yet; end 0: nothing */
+	uint64_t ended, ends;      /* of the last call of all: recorded, and with the relief */
 };
+
+static const struct called nothing = { NO_INDEX, NO_INDEX };
 
 /* --- who waited for whom ------------------------------------------------------- */
 
@@ -155,27 +160,103 @@ static int tell_meeting(struct teller *teller, const struct sim *sim, struct ins
 	return teller->ops->meeting(teller->ops->context, &meeting);
 }
 
+/* --- work ---------------------------------------------------------------------- */
+
+static bool same_call(const struct relief *relief, struct called a, struct called b)
+{
+	return a.probe == b.probe &&
+	       (a.site == b.site || (a.site != NO_INDEX && b.site != NO_INDEX &&
+				     relief->same_site[a.site] == relief->same_site[b.site]));
+}
+
+/* What took longer than it should is over, and the thread is there earlier. */
+static void relieve(struct sim *sim, uint32_t thread, uint64_t lasted)
+{
+	uint64_t most = sim->teller->relief->most;
+
+	if (lasted > most)
+		sim->threads[thread].now.at[AS_TOLD] -= lasted - most;
+}
+
+/* The thread goes on to this call, or to something else that is no part of the same work. */
+static int finish_work(struct sim *sim, uint32_t index, struct called before)
+{
+	const struct relief *relief = sim->teller->relief;
+	const struct relations_ops *ops = sim->teller->ops;
+	struct related_work *work = &sim->teller->work[index];
+	int error = 0;
+
+	if (work->end) {
+		work->before = before;
+		if (relief && !relief->call && relief->thread == index && work->known &&
+		    relief->inside == work->inside && same_call(relief, relief->after, work->after) &&
+		    same_call(relief, relief->before, before))
+			relieve(sim, index, work->end - work->start);
+		if (ops->work)
+			error = ops->work(ops->context, work);
+	}
+	work->end = 0;
+	work->after = before;
+	return error;
+}
+
+int relations_work(struct sim *sim, uint32_t index, uint64_t start, uint64_t end, uint32_t inside, bool known)
+{
+	struct related_work *work = &sim->teller->work[index];
+	int error = 0;
+
+	if (work->end && (work->inside != inside || work->known != known || work->end != start))
+		error = finish_work(sim, index, nothing);
+	if (!work->end) {
+		work->start = start;
+		work->inside = inside;
+		work->known = known;
+	}
+	work->end = end;
+	return error;
+}
+
+/* A part of the program's work, as far as others are concerned. */
+static bool is_small(const struct sim *sim, const struct op *op)
+{
+	enum role role = sim->d->probes[op->probe].role;
+
+	return role == ROLE_ALLOC || role == ROLE_FREE || (role == ROLE_TEST && !op->nhalves && !op->ninstances) ||
+	       (role == ROLE_TRY && !op->hold);
+}
+
+int relations_enter(struct sim *sim, const struct op *op)
+{
+	return is_small(sim, op) ? 0 : finish_work(sim, op->thread, (struct called){ op->probe, op->site });
+}
+
 int relations_op(struct sim *sim, const struct op *op)
 {
 	struct teller *teller = sim->teller;
+	const struct relief *relief = teller->relief;
+	struct related_work *work = &teller->work[op->thread];
 	struct related_call call = call_of(op);
 	struct waited waited;
+	bool waits;
 	int error = 0;
 
+	if (is_small(sim, op))
+		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
+	waits = find_wait(sim, op, &waited);
+	if (relief && relief->call && relief->thread == op->thread &&
+	    same_call(relief, relief->after, (struct called){ op->probe, op->site }))
+		relieve(sim, op->thread, op->end - (waits ? waited.until : op->start));
+	if (op->end > teller->ended)
+		teller->ended = op->end;
+	if (sim->threads[op->thread].now.at[AS_TOLD] > teller->ends)
+		teller->ends = sim->threads[op->thread].now.at[AS_TOLD];
 	for (unsigned i = 0; i < op->ninstances && !error; i++)
 		error = tell_meeting(teller, sim, op->instances[i]);
 	if (op->instance && !error && !op->facts->begins && op->kind != KIND_NOTIFY)
 		error = tell_meeting(teller, sim, op->instance);
 	if (error || !teller->ops->call)
 		return error;
-	return teller->ops->call(teller->ops->context, &call, find_wait(sim, op, &waited) ? &waited : NULL);
-}
-
-int relations_work(struct sim *sim, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known)
-{
-	const struct relations_ops *ops = sim->teller->ops;
-
-	return ops->work ? ops->work(ops->context, thread, start, end, inside, known) : 0;
+	return teller->ops->call(teller->ops->context, &call, waits ? &waited : NULL);
 }
 
 bool relations_send_waits(const struct sim *sim, const struct op *op, const struct half *send)
@@ -187,14 +268,50 @@ bool relations_send_waits(const struct sim *sim, const struct op *op, const stru
 
 /* --- a whole recording ------------------------------------------------------------ */
 
+static const struct simulation as_it_was = { .path = "", .input = -1, .output = -1, .plugin = "same" };
+
+static int open_teller(struct teller *teller, const struct definitions *d)
+{
+	teller->work = calloc(d->nthreads + 1, sizeof(*teller->work));
+	for (size_t i = 0; teller->work && i < d->nthreads; i++)
+		teller->work[i] = (struct related_work){ .thread = i, .after = nothing };
+	return teller->work ? 0 : -ENOMEM;
+}
+
+/* What the threads were at when the recording ended. */
+static int finish_all(struct sim *sim)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < sim->d->nthreads && !error; i++)
+		error = finish_work(sim, i, nothing);
+	return error;
+}
+
+static int run(struct sim *sim)
+{
+	int error = open_teller(sim->teller, recording_definitions(sim->recording));
+
+	if (!error)
+		error = simulation_run(sim);
+	return error ? error : finish_all(sim);
+}
+
+static void close_all(struct sim *sim)
+{
+	output_finish(sim);
+	simulation_close(sim);
+	free(sim->teller->calls);
+	free(sim->teller->work);
+}
+
 int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies)
 {
-	static const struct simulation options = { .path = "", .input = -1, .output = -1, .plugin = "same" };
 	struct teller teller = { .ops = ops };
 	struct progress progress = { 0 };
-	struct sim sim = { .options = &options, .progress = &progress, .recording = recording, .teller = &teller };
-	int error = simulation_run(&sim);
+	struct sim sim = { .options = &as_it_was, .progress = &progress, .recording = recording, .teller = &teller };
+	int error = run(&sim);
 
 	if (counts)
 		*counts = (struct relations_counts){
@@ -207,9 +324,20 @@ int relations_read(struct recording *recording, const struct relations_ops *ops,
 		};
 	if (efficiencies && !error)
 		efficiency_before(&sim, efficiencies);
-	output_finish(&sim);
-	simulation_close(&sim);
-	free(teller.calls);
+	close_all(&sim);
+	return error;
+}
+
+int relations_relieve(struct recording *recording, const struct relief *relief, uint64_t *gain)
+{
+	static const struct relations_ops nobody;
+	struct teller teller = { .ops = &nobody, .relief = relief };
+	struct progress progress = { 0 };
+	struct sim sim = { .options = &as_it_was, .progress = &progress, .recording = recording, .teller = &teller };
+	int error = run(&sim);
+
+	*gain = error || teller.ends > teller.ended ? 0 : teller.ended - teller.ends;
+	close_all(&sim);
 	return error;
 }
 

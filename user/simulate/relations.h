@@ -20,13 +20,30 @@ enum wait_state {
 	WAIT_AT_BARRIER,     /* for the last that comes */
 	WAIT_AT_NXN,         /* the same in an operation in which all get something from all */
 	WAIT_LATE_BROADCAST, /* for the root */
-	WAIT_EARLY_REDUCE,   /* of the root, for the last of the others */
+	WAIT_EARLY_REDUCE,   /* of the root, and of those who stay in the call, for the last that comes */
 	WAIT_FOR_LOCK,       /* for who has it */
 	WAIT_STATES
 };
 
 struct related_call {
 	uint32_t thread, probe, site; /* site: index, or NO_INDEX */
+	uint64_t start, end;
+};
+
+/* A call by what it is and where it is called. Both NO_INDEX: there is none, or nothing is known of it. */
+struct called {
+	uint32_t probe, site;
+};
+
+/*
+ * A thread ran code of its own, and calls that are of no interest to others and short (of memory, tests, tries): from one
+ * call that may be to the next, or to where another function of the user's or task begins or ends.
+ */
+struct related_work {
+	uint32_t thread;
+	uint32_t inside; /* the probe of the innermost function of the user's or task around it; NO_INDEX: none */
+	bool known;      /* false: calls may be missing, or it was not observed */
+	struct called after, before;
 	uint64_t start, end;
 };
 
@@ -67,11 +84,7 @@ struct efficiencies {
 
 /* Each may be NULL; each returns 0, or -errno to stop. */
 struct relations_ops {
-	/*
-	 * The thread ran code of its own from start to end: in no call, or in calls that say nothing of others: within
-	 * the innermost of them (a function of the user's, a task; NO_INDEX: none). known: false: calls may be missing.
-	 */
-	int (*work)(void *context, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
+	int (*work)(void *context, const struct related_work *work);
 	/* A call, that waited for somebody; NULL: for nobody, as far as is known. */
 	int (*call)(void *context, const struct related_call *call, const struct waited *waited);
 	/* Before all calls of it. */
@@ -82,6 +95,21 @@ struct relations_ops {
 /* Reads the recording, three times in all. Both results may be NULL. 0 or -errno. */
 int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies);
+/*
+ * How much earlier the last call had ended if this thread had never taken longer for this than `most`: for the work between
+ * these two calls, or, where `before` is nothing, for this call. Sites are compared by same_site[], which has for each
+ * site the first one of the same instruction.
+ */
+struct relief {
+	uint32_t thread, inside;
+	bool call; /* `after` is the call itself */
+	struct called after, before;
+	uint64_t most; /* ns */
+	const uint32_t *same_site;
+};
+/* *gain: ns. 0 or -errno. */
+int relations_relieve(struct recording *recording, const struct relief *relief, uint64_t *gain);
+
 /* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
 bool relations_possible(const struct definitions *d);
 

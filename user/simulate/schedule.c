@@ -343,6 +343,8 @@ static int enter(struct sim *sim, uint32_t index, const struct item *item)
 
 	if (!op->reached) {
 		error = work_until(sim, index, item->time);
+		if (!error && sim->teller)
+			error = relations_enter(sim, op);
 		thread->at = op;
 		op->new_start = thread->now;
 		if (!error)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One rank comes late to its calls: gaspbpf names it, what it did meanwhile, where, and who waited how long."""
+import pytest
+
+import gaspbpf
+import pathologies
+
+PROGRAM = gaspbpf.WORKLOADS / "pathology" / "mpi_openmpi"
+RANKS, WHO, US = 4, 1, 4000
+BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL = range(8)
+
+
+def run(job, observe, tmp_path, pattern, *options, us=US):
+    return pathologies.observed(job, observe, ["mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAM, "--pattern",
+                                               pattern, "--who", WHO, "--us", us, *options], RANKS, tmp_path)
+
+
+def others():
+    return [rank for rank in range(RANKS) if rank != WHO]
+
+
+@pytest.mark.parametrize("pattern, state, victims", [
+    (BARRIER, "wait_at_barrier", others()), (ALLREDUCE, "wait_at_nxn", others()), (LATE_SENDER, "late_sender", [2]),
+    (LATE_RECEIVER, "late_receiver", [2]), (BROADCAST, "late_broadcast", others()), (REDUCE, "early_reduce", [2]),
+    (WAITALL, "late_sender", [2])], ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall"])
+def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
+    seen = run(job, observe, tmp_path, pattern)
+    all_meet = pattern in (BARRIER, ALLREDUCE, REDUCE)
+    waited = {victim: seen.waited_for(victim, WHO, range(RANKS) if all_meet else [WHO, victim]) for victim in victims}
+    cause = seen.causes()[0]
+    assert cause["rank"] == WHO and cause["does"] == "computes"
+    assert f"mpi.c:{seen.line(WHO)}" in cause["before"]["place"]
+    for victim in victims:
+        assert pathologies.near(cause["waiting"][victim], waited[victim])
+        assert seen.state(state, victim, WHO) >= 0.9 * waited[victim]
+    finding = seen.findings()[0]
+    print(seen.findings())
+    assert finding["kind"] == "delay" and seen.rank_of[finding["tid"]] == WHO
+    assert f":{seen.line(WHO)}" in finding["text"] and f"rank {WHO}" in finding["text"]
+
+
+def test_what_it_would_give(job, observe, tmp_path):
+    """The gain that is simulated is what was planted, and on the healed twin nobody is named."""
+    planted = [BARRIER, "--rounds", 12]
+    sick = run(job, observe, tmp_path / "sick", *planted, us=40_000)
+    finding = sick.findings("delay")[0]
+    assert abs(finding["gain_ns"] - sick.planted(WHO)) <= 0.25 * sick.planted(WHO)
+    assert "shorter" in finding["text"]
+    healed = run(job, observe, tmp_path / "healed", *planted, us=0)
+    assert healed.findings("delay", "slow_thread") == []
