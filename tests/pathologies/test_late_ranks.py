@@ -22,11 +22,13 @@ def others():
 @pytest.mark.parametrize("pattern, state, victims", [
     (BARRIER, "wait_at_barrier", others()), (ALLREDUCE, "wait_at_nxn", others()), (LATE_SENDER, "late_sender", [2]),
     (LATE_RECEIVER, "late_receiver", [2]), (BROADCAST, "late_broadcast", others()), (REDUCE, "early_reduce", [2]),
-    (WAITALL, "late_sender", [2])], ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall"])
+    (WAITALL, "late_sender", [2])],
+    ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall"])
 def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     seen = run(job, observe, tmp_path, pattern)
     all_meet = pattern in (BARRIER, ALLREDUCE, REDUCE)
-    waited = {victim: seen.waited_for(victim, WHO, range(RANKS) if all_meet else [WHO, victim]) for victim in victims}
+    waited = {victim: seen.waited_for(victim, WHO, range(RANKS) if all_meet else [WHO, victim])
+              for victim in victims}
     cause = seen.causes()[0]
     assert cause["rank"] == WHO and cause["does"] == "computes"
     assert f"mpi.c:{seen.line(WHO)}" in cause["before"]["place"]
@@ -34,7 +36,6 @@ def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
         assert pathologies.near(cause["waiting"][victim], waited[victim])
         assert seen.state(state, victim, WHO) >= 0.9 * waited[victim]
     finding = seen.findings()[0]
-    print(seen.findings())
     assert finding["kind"] == "delay" and seen.rank_of[finding["tid"]] == WHO
     assert f":{seen.line(WHO)}" in finding["text"] and f"rank {WHO}" in finding["text"]
 

@@ -96,6 +96,7 @@ struct reporter {
 	struct profile *profile;
 	const struct definitions *d; /* NULL: not begun */
 	struct recording *recording; /* NULL: live */
+	char *note;                  /* reporter_note(); NULL: none */
 	struct made_analysis *all;   /* in the order of the table */
 	size_t count;
 	bool some; /* only those that were chosen are told */

@@ -5,8 +5,8 @@
  * While one waits for another, that one does something: it computes, it is in a call, or it waits itself, for a third,
  * and so on. All waiting time is divided among what was done at the end of these chains (past.h). It is *direct* for
  * those who waited for that thread, and *passed on* for those who waited for somebody who waited. (Scalasca divides the
- * same time by another rule, by how much longer the late one has worked than its partner since they last met: Böhme et
- * al., Identifying the Root Causes of Wait States. Where all work is late alike, nothing is a delay there.)
+ * same time by another rule, by how much longer the late one has worked than its partner since they last met: Böhme and
+ * others, Identifying the Root Causes of Wait States. Where all work is late alike, nothing is a delay there.)
  *
  * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
@@ -48,13 +48,13 @@ struct suffered {
 /* What a thread does at one place, also where nobody waits. */
 struct delay {
 	UT_hash_handle hh;
-	struct deed deed;	/* compared as bytes: no padding */
+	struct deed deed;       /* compared as bytes: no padding */
 	uint64_t times, lasted; /* how often it did that; ns */
-	double squares;		/* of how long it lasted, ns^2 */
-	double blamed;		/* of the ns in which one waited for it at a time, ns^2 */
+	double squares;         /* of how long it lasted, ns^2 */
+	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
 	struct suffered all;
 	uint64_t waits; /* calls that waited for it, in part or in whole */
-	uint64_t last;	/* the last of these */
+	uint64_t last;  /* the last of these */
 	struct people waiting;
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
@@ -92,12 +92,8 @@ static int begin(void **state, const struct definitions *d)
 
 static struct delay *delay_of(struct delays *s, const struct deed *deed)
 {
-	struct deed beyond = { deed->thread,
-			       DOING_UNKNOWN,
-			       NO_INDEX,
-			       { NO_INDEX, NO_INDEX },
-			       { NO_INDEX, NO_INDEX },
-			       { NO_INDEX, NO_INDEX } };
+	struct deed beyond = { deed->thread,           DOING_UNKNOWN,          NO_INDEX,
+			       { NO_INDEX, NO_INDEX }, { NO_INDEX, NO_INDEX }, { NO_INDEX, NO_INDEX } };
 	struct delay *delay;
 
 	HASH_FIND(hh, s->table, deed, sizeof(*deed), delay);
@@ -226,7 +222,8 @@ static void describe(const struct definitions *d, const struct deed *deed, char 
 		return;
 	case DOING_CALL:
 	case DOING_WAIT:
-		snprintf(text, room, "is in %s", event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
+		snprintf(text, room, "is in %s",
+			 event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
 		return;
 	default:
 		snprintf(text, room, "not known");
@@ -249,7 +246,8 @@ static void place(const struct definitions *d, const struct deed *deed, char *te
 	const char *after, *before;
 
 	if (deed->doing != DOING_WORK) {
-		snprintf(text, room, "%s", deed->doing == DOING_CALL ? called_label(d, &deed->call, to, sizeof(to)) : "");
+		snprintf(text, room, "%s",
+			 deed->doing == DOING_CALL ? called_label(d, &deed->call, to, sizeof(to)) : "");
 		return;
 	}
 	after = called_label(d, &deed->after, from, sizeof(from));
@@ -274,7 +272,7 @@ static bool same_deed(const struct deed *a, const struct deed *b)
 struct others {
 	unsigned threads;
 	double times, mean, variance; /* ns */
-	double blame;		      /* ns: what is waited for each of them there, on average */
+	double blame;                 /* ns: what is waited for each of them there, on average */
 };
 
 static double variance(double times, double lasted, double squares)
@@ -366,10 +364,9 @@ static int find(struct delays *s, struct report *r)
 
 	for (size_t i = 0; i < s->nsorted && found < FINDINGS_MOST && !error; i++) {
 		const struct delay *delay = s->sorted[i];
-		struct finding finding = { .kind = "delay",
-					   .event = NO_INDEX,
-					   .thread = delay->deed.thread,
-					   .weight = all_of(delay) };
+		struct finding finding = {
+			.kind = "delay", .event = NO_INDEX, .thread = delay->deed.thread, .weight = all_of(delay)
+		};
 
 		if (all_of(delay) < sum(&s->all) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
 			break;
@@ -409,13 +406,94 @@ static int end(void *state, struct report *r)
 		if (all_of(delay) && !thread_is_left_out(s->d, delay->deed.thread))
 			s->sorted[s->nsorted++] = delay;
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
-	r->causes_known = s->counts.meetings && !s->counts.lossy && !s->counts.incomplete;
+	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10;
 	return find(s, r);
 }
 
 /* --- telling ------------------------------------------------------------------ */
 
-static void print(void *state, const struct printer *p)
+/* The same by several threads is one row. */
+struct cause {
+	const struct deed *deed; /* of the one that is waited for most */
+	struct people who, waiting;
+	struct suffered all;
+	uint64_t most; /* ns: of that one */
+};
+
+static void causes_free(struct cause *causes, size_t count)
+{
+	for (size_t i = 0; causes && i < count; i++) {
+		people_free(&causes[i].who);
+		people_free(&causes[i].waiting);
+	}
+	free(causes);
+}
+
+static int causes_by_time(const void *a, const void *b)
+{
+	const struct cause *x = a, *y = b;
+
+	if (sum(&x->all) != sum(&y->all))
+		return sum(&x->all) > sum(&y->all) ? -1 : 1;
+	return memcmp(x->deed, y->deed, sizeof(*x->deed));
+}
+
+static int by_deed(const void *a, const void *b)
+{
+	const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
+	int order = memcmp(&x->deed.doing, &y->deed.doing, sizeof(x->deed) - offsetof(struct deed, doing));
+
+	return order ? order : by_time(a, b);
+}
+
+/* NULL: out of memory. */
+static struct cause *find_causes(const struct delays *s, size_t *count)
+{
+	struct delay **delays = malloc((s->nsorted + 1) * sizeof(*delays));
+	struct cause *causes = calloc(s->nsorted + 1, sizeof(*causes));
+	size_t n = 0;
+	int error = delays && causes ? 0 : -ENOMEM;
+
+	if (!error) {
+		memcpy(delays, s->sorted, s->nsorted * sizeof(*delays));
+		qsort(delays, s->nsorted, sizeof(*delays), by_deed);
+	}
+	for (size_t i = 0; i < s->nsorted && !error; i++) {
+		const struct delay *delay = delays[i];
+
+		if (!i || !same_deed(&delay->deed, causes[n - 1].deed))
+			causes[n++] = (struct cause){ .deed = &delay->deed, .most = all_of(delay) };
+		error = people_add(&causes[n - 1].who, delay->deed.thread)
+				?: people_join(&causes[n - 1].waiting, &delay->waiting);
+		causes[n - 1].all.direct += delay->all.direct;
+		causes[n - 1].all.passed_on += delay->all.passed_on;
+	}
+	free(delays);
+	*count = n;
+	if (error) {
+		causes_free(causes, n);
+		return NULL;
+	}
+	qsort(causes, n, sizeof(*causes), causes_by_time);
+	return causes;
+}
+
+/* "4 threads, 61% for worker-2" */
+static void who_does(const struct definitions *d, const struct cause *cause, char *text, size_t room)
+{
+	double share = percent(cause->most, sum(&cause->all));
+	char all[LABEL_ROOM], most[LABEL_ROOM];
+	size_t count = people_count(&cause->who);
+
+	people_label(d, &cause->who, all, sizeof(all));
+	if (count < 2 || share < 1.5 * 100 / count)
+		snprintf(text, room, "%s", all);
+	else
+		snprintf(text, room, "%s: %.0f%%, %s", thread_label(d, cause->deed->thread, most, sizeof(most)), share,
+			 all);
+}
+
+static void print_causes(const struct delays *s, const struct printer *p, const struct cause *causes, size_t count)
 {
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true },
@@ -423,37 +501,50 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "Direct" },
 		{ .title = "Passed on" },
-		{ .title = "% waiting", .drop = 2 },
+		{ .title = "Share", .drop = 2 },
 		{ .title = "Waiting", .left = true, .drop = 1 },
 	};
-	const struct delays *s = state;
 	uint64_t all = sum(&s->all);
-	size_t shown = p->whole ? printer_rows(p, s->nsorted) : s->nsorted < ROWS_SHOWN ? s->nsorted : ROWS_SHOWN;
+	size_t shown = p->whole ? printer_rows(p, count) : count < ROWS_SHOWN ? count : ROWS_SHOWN;
 	char text[2 * LABEL_ROOM], time[FORMAT_SIZE];
 	struct table t = { 0 };
 
-	while (!p->whole && shown && all_of(s->sorted[shown - 1]) < all / 100)
+	while (!p->whole && shown && sum(&causes[shown - 1].all) < all / 100)
 		shown--;
 	if (!shown)
 		return;
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
 	for (size_t i = 0; i < shown; i++) {
-		const struct delay *delay = s->sorted[i];
+		const struct cause *cause = &causes[i];
 
-		table_cell(&t, "%s", thread_label(s->d, delay->deed.thread, text, sizeof(text)));
-		describe(s->d, &delay->deed, text, sizeof(text));
+		who_does(s->d, cause, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		place(s->d, &delay->deed, text, sizeof(text));
+		describe(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		table_cell(&t, "%s", printer_time(p, time, delay->all.direct));
-		table_cell(&t, "%s", printer_time(p, time, delay->all.passed_on));
-		table_cell(&t, "%.1f%%", percent(all_of(delay), all));
-		table_cell(&t, "%s", people_label(s->d, &delay->waiting, text, sizeof(text)));
+		place(s->d, cause->deed, text, sizeof(text));
+		table_cell(&t, "%s", text);
+		table_cell(&t, "%s", printer_time(p, time, cause->all.direct));
+		table_cell(&t, "%s", printer_time(p, time, cause->all.passed_on));
+		table_cell(&t, "%.1f%%", percent(sum(&cause->all), all));
+		table_cell(&t, "%s", people_label(s->d, &cause->waiting, text, sizeof(text)));
 	}
 	printer_heading(p, "  (what is done while others wait for it; passed on: they wait for one who waits for it)");
 	printer_table(p, &t);
-	printer_rest(p, shown, s->nsorted, "causes");
+	printer_rest(p, shown, count, "causes");
+}
+
+static void print(void *state, const struct printer *p)
+{
+	const struct delays *s = state;
+	size_t count = 0;
+	struct cause *causes = find_causes(s, &count);
+
+	if (causes)
+		print_causes(s, p, causes, count);
+	else
+		*p->error = *p->error ?: -ENOMEM;
+	causes_free(causes, count);
 }
 
 static void put_called(struct json *j, const struct definitions *d, const char *key, const struct called *called)

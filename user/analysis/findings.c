@@ -571,6 +571,8 @@ static void print_findings(void *state, const struct printer *p)
 	}
 	for (size_t i = 0; i < r->nfindings; i++)
 		printer_paragraph(p, "-", r->findings[i].text);
+	if (r->note)
+		printer_paragraph(p, "", r->note);
 }
 
 static void put_share(struct json *j, const struct report *r, const char *key, const struct finding_share *share)

@@ -256,8 +256,9 @@ static void print(void *state, const struct printer *p)
 		table_cell(&t, "%s", text);
 		people_free(&members);
 	}
-	printer_heading(p, "  (spread: from the first to the last that comes, on average; others wait: all of them, until "
-			   "the last comes)");
+	printer_heading(p,
+			"  (spread: from the first to the last that comes, on average; others wait: all of them, until "
+			"the last comes)");
 	printer_table(p, &t);
 	printer_rest(p, shown, s->nplaces, "meeting places");
 }

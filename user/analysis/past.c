@@ -15,7 +15,7 @@
 
 #define FIRST_ROOM 64
 #define PIECES_MOST (1u << 16) /* of one thread; a power of two, as all rooms are */
-#define CHAIN_MOST 32	       /* who waits for who waits for ... */
+#define CHAIN_MOST 32          /* who waits for who waits for ... */
 
 struct piece {
 	uint64_t start, end; /* ns */
@@ -138,14 +138,14 @@ struct deed past_work_deed(const struct pasts *p, const struct related_work *wor
 {
 	if (!work->known)
 		return (struct deed){ work->thread, DOING_UNKNOWN, NO_INDEX, nothing, nothing, nothing };
-	return (struct deed){ work->thread, DOING_WORK, work->inside, nothing, same(p, work->after),
-			      same(p, work->before) };
+	return (struct deed){ work->thread, DOING_WORK,           work->inside,
+			      nothing,      same(p, work->after), same(p, work->before) };
 }
 
 struct deed past_call_deed(const struct pasts *p, const struct related_call *call)
 {
 	return (struct deed){ call->thread, DOING_CALL, NO_INDEX, same(p, (struct called){ call->probe, call->site }),
-			      nothing, nothing };
+			      nothing,      nothing };
 }
 
 int past_work(struct pasts *p, const struct related_work *work)

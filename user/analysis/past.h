@@ -47,8 +47,8 @@ int past_work(struct pasts *pasts, const struct related_work *work);
 int past_call(struct pasts *pasts, const struct related_call *call, const struct waited *waited);
 
 /*
- * Who is to blame for the time in which somebody waited for waited->of, from `from` on: told piece by piece, with the ns
- * of each. passed_on: the one that was waited for waited itself, for this thread. All pieces together are the time
+ * Who is to blame for the time in which somebody waited for waited->of, from `from` on: told piece by piece, with the
+ * ns of each. passed_on: the one that was waited for waited itself, for this thread. All pieces together are the time
  * until waited->until. 0, or what told() returned.
  */
 typedef int past_told(void *context, const struct deed *deed, uint64_t ns, bool passed_on);

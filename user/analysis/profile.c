@@ -453,6 +453,11 @@ struct span_sink profile_sink(struct profile *profile)
 	};
 }
 
+uint64_t profile_calls(const struct profile *p)
+{
+	return p->spans;
+}
+
 void profile_free(struct profile *p)
 {
 	if (!p)

@@ -13,6 +13,8 @@ struct made_analysis;
 
 struct profile *profile_new(void); /* NULL: out of memory */
 void profile_free(struct profile *profile);
+/* Calls that it was fed with. */
+uint64_t profile_calls(const struct profile *profile);
 /* Before it is fed: reporter_subtract_floor(). */
 void profile_subtract_floor(struct profile *profile);
 /* Before it is fed: which analyses are to be told of its spans. They stay the caller's. */

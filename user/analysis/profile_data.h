@@ -212,7 +212,7 @@ struct finding {
 	uint64_t weight;        /* ns: how much time it is about */
 	bool has_gain;
 	uint64_t gain; /* ns: what the run would be shorter by without it, simulated */
-	bool uneven;            /* the event takes much of the time of one thread, little of that of another: */
+	bool uneven;   /* the event takes much of the time of one thread, little of that of another: */
 	struct finding_share {
 		uint32_t thread;
 		double percent; /* of the time in which the thread was observed */
@@ -223,7 +223,8 @@ struct report {
 	struct profile *profile;
 	const struct definitions *d;
 	struct recording *recording; /* NULL: live */
-	uint64_t start, end; /* ns */
+	const char *note;            /* of the findings; NULL: none */
+	uint64_t start, end;         /* ns */
 	uint64_t calls, delivered, lost, summed, skipped;
 	uint64_t wall; /* ns: sum over the threads */
 	struct report_event *events;
@@ -237,7 +238,7 @@ struct report {
 	size_t nrows; /* the profile's, by thread and self */
 	struct finding *findings;
 	size_t nfindings;
-	bool outs; /* probes of some events were out for a while */
+	bool outs;         /* probes of some events were out for a while */
 	bool causes_known; /* of all waiting it was looked for whom, and why that one is late (delays.c) */
 };
 

@@ -55,6 +55,7 @@ void reporter_free(struct reporter *r)
 		report_free(&r->report);
 	profile_free(r->profile);
 	free(r->all);
+	free(r->note);
 	free(r);
 }
 
@@ -110,16 +111,34 @@ static bool wants_relations(const struct made_analysis *one)
 }
 
 /* ordered: there is a recording, so that events can be had in one order. */
+static bool is_possible(const struct made_analysis *one, const struct definitions *d, bool ordered)
+{
+	if (one->is->event || wants_relations(one))
+		return ordered && (!wants_relations(one) || relations_possible(d));
+	return true;
+}
+
+/* Only a section that was chosen is made, where that is expensive; those that make findings for theirs. */
+static bool is_wanted(const struct reporter *r, const struct made_analysis *one)
+{
+	if (one->is->asked && !one->asked)
+		return false;
+	if (!r->some || one->chosen || !(one->is->event || wants_relations(one)))
+		return true;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->all[i].chosen && r->all[i].is == &analysis_findings)
+			return true;
+	return false;
+}
+
 static int begin(struct reporter *r, const struct definitions *d, bool ordered)
 {
-	bool relations = ordered && relations_possible(d);
-
 	r->d = d;
 	for (size_t i = 0; i < r->count; i++) {
 		struct made_analysis *one = &r->all[i];
 		int error;
 
-		if ((one->is->asked && !one->asked) || (one->is->event && !ordered) || (wants_relations(one) && !relations))
+		if (!is_wanted(r, one) || !is_possible(one, d, ordered))
 			continue;
 		one->made = true;
 		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
@@ -180,14 +199,14 @@ static int read_events(struct reporter *r, struct recording *recording)
 
 /* --- relations: each is handed on to all that want it ----------------------- */
 
-#define HAND_ON(r, member, ...)                                                                            \
-	({                                                                                                 \
-		int error = 0;                                                                             \
-                                                                                                           \
-		for (size_t i = 0; i < (r)->count && !error; i++)                                          \
+#define HAND_ON(r, member, ...)                                                                                 \
+	({                                                                                                      \
+		int error = 0;                                                                                  \
+                                                                                                                \
+		for (size_t i = 0; i < (r)->count && !error; i++)                                               \
 			if ((r)->all[i].made && (r)->all[i].is->relations && (r)->all[i].is->relations->member) \
-				error = (r)->all[i].is->relations->member((r)->all[i].state, __VA_ARGS__); \
-		error;                                                                                     \
+				error = (r)->all[i].is->relations->member((r)->all[i].state, __VA_ARGS__);      \
+		error;                                                                                          \
 	})
 
 static int tell_work(void *context, const struct related_work *work)
@@ -245,6 +264,37 @@ int reporter_read(struct reporter *r, struct recording *recording)
 	return error ? error : read_relations(r, recording);
 }
 
+uint64_t reporter_calls(const struct reporter *r)
+{
+	return profile_calls(r->profile);
+}
+
+int reporter_relate(struct reporter *r, struct recording *recording)
+{
+	const struct definitions *d = recording_definitions(recording);
+	int error = 0;
+
+	r->recording = recording;
+	for (size_t i = 0; i < r->count && !error; i++) {
+		struct made_analysis *one = &r->all[i];
+
+		if (one->made || !is_wanted(r, one) || !is_possible(one, d, true))
+			continue;
+		one->made = true;
+		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
+	}
+	if (!error)
+		error = read_events(r, recording);
+	return error ? error : read_relations(r, recording);
+}
+
+int reporter_note(struct reporter *r, const char *text)
+{
+	free(r->note);
+	r->note = strdup(text);
+	return r->note ? 0 : -ENOMEM;
+}
+
 /* Sums up, and lets the analyses make something of it. */
 static int finish(struct reporter *r)
 {
@@ -254,6 +304,7 @@ static int finish(struct reporter *r)
 		return error;
 	r->finished = true;
 	r->report.recording = r->recording;
+	r->report.note = r->note;
 	for (size_t i = 0; i < r->count && !error; i++)
 		if (r->all[i].made && r->all[i].is->end)
 			error = r->all[i].is->end(r->all[i].state, &r->report);

@@ -45,6 +45,15 @@ int reporter_read(struct reporter *reporter, struct recording *recording);
 /* To be fed live, with spans of these definitions, which must outlive it. 0 or -errno. */
 int reporter_begin(struct reporter *reporter, const struct definitions *d);
 struct span_sink reporter_sink(struct reporter *reporter);
+/* Calls that it was fed with. */
+uint64_t reporter_calls(const struct reporter *reporter);
+/*
+ * After all was fed live: a recording of the same run, for the analyses that need one. It must stay open until all is
+ * printed. 0 or -errno.
+ */
+int reporter_relate(struct reporter *reporter, struct recording *recording);
+/* What the reader must know of the findings, in a sentence. 0 or -ENOMEM. */
+int reporter_note(struct reporter *reporter, const char *text);
 
 /*
  * Report for people, tables sorted by self time; and the JSON that docs/report.md documents. Where the sites are

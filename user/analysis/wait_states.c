@@ -229,13 +229,19 @@ static void print_pairs(const struct wait_states *s, const struct printer *p)
 
 static void print_unknown(const struct wait_states *s, const struct printer *p)
 {
-	char a[FORMAT_SIZE], b[FORMAT_SIZE], text[400];
+	char a[FORMAT_SIZE], text[400];
 
-	if (s->counts.alone || s->counts.incomplete) {
-		snprintf(text, sizeof(text),
-			 "Not known for %s sends and receives, and %s calls of collective operations: the other side "
-			 "was not observed, or had begun before.",
-			 format_count(a, s->counts.alone), format_count(b, s->counts.incomplete));
+	if (s->counts.alone) {
+		snprintf(text, sizeof(text), "Not known for %s sends and receives: the other side was not observed.",
+			 format_count(a, s->counts.alone));
+		printer_paragraph(p, "", text);
+	}
+	if (s->counts.incomplete) {
+		snprintf(
+			text, sizeof(text),
+			"Not known for %s calls of barriers and collective operations: not all others were observed, or "
+			"they had begun before.",
+			format_count(a, s->counts.incomplete));
 		printer_paragraph(p, "", text);
 	}
 	if (s->counts.lossy) {

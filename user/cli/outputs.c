@@ -76,8 +76,11 @@ void outputs_begin(struct outputs *outputs, const struct definitions *d)
 	for (size_t i = 0; i < outputs->nexports; i++)
 		if (ftruncate(outputs->exports[i].fd, 0))
 			log_warn("%s: cannot be emptied: %s", log_safe(outputs->exports[i].path), strerror(errno));
-	if (outputs->recording_fd < 0)
+	if (outputs->recording_fd < 0) {
+		if (outputs->keeps)
+			kept_begin(&outputs->kept, d);
 		return;
+	}
 	fd = fcntl(outputs->recording_fd, F_DUPFD_CLOEXEC,
 		   0); /* the exports read what was recorded through the other one */
 	if (fd < 0 || ftruncate(fd, 0)) {
@@ -103,6 +106,11 @@ int outputs_connect(struct outputs *outputs, const struct definitions *d, struct
 		struct span_sink recorder = recording_sink(outputs->writer);
 
 		capture_add_sink(capture, &recorder);
+	}
+	if (outputs->kept.writer) {
+		struct span_sink kept = kept_sink(&outputs->kept);
+
+		capture_add_sink(capture, &kept);
 	}
 	return 0;
 }
@@ -150,6 +158,41 @@ int outputs_finish(struct outputs *outputs, struct definitions *d)
 	return err ?: d->loss.unwritten ? -ENOSPC : 0;
 }
 
+/* What there is to look into: a recording that can be read, or why there is none. */
+static int find_calls(struct outputs *outputs)
+{
+	if (outputs->recording_fd < 0)
+		return outputs->keeps ? kept_finish(&outputs->kept) : -ENODATA;
+	if (outputs->error)
+		return outputs->error;
+	return reporter_calls(outputs->reporter) > KEPT_CALLS ? -E2BIG : 0;
+}
+
+int outputs_relate(struct outputs *outputs)
+{
+	int fd = outputs->recording_fd >= 0 ? outputs->recording_fd : outputs->kept.fd;
+	int error = find_calls(outputs);
+	char text[200];
+
+	if (error == -E2BIG) {
+		snprintf(
+			text, sizeof(text),
+			"More than %u million calls: who waits for whom was not looked for. Observe a shorter time, or "
+			"with -o run.gasp, and then: gaspbpf report run.gasp",
+			KEPT_CALLS / 1000000);
+		return reporter_note(outputs->reporter, text);
+	}
+	if (error) /* nobody waits, or it was said */
+		return 0;
+	error = recording_open_fd(&outputs->related, fd, outputs->recording ?: "calls kept in memory");
+	if (error)
+		return 0; /* said */
+	log_status("looking who waits for whom");
+	error = reporter_relate(outputs->reporter, outputs->related);
+	log_status("%s", "");
+	return error;
+}
+
 static void close_output(const struct outputs *outputs, const char *path, int fd, bool created)
 {
 	if (created && !outputs->begun)
@@ -162,6 +205,9 @@ void outputs_free(struct outputs *outputs)
 	if (outputs->writer)
 		recording_finish(outputs->writer);
 	reporter_free(outputs->reporter);
+	if (outputs->related)
+		recording_close(outputs->related);
+	kept_free(&outputs->kept);
 	for (size_t i = 0; i < outputs->nexports; i++)
 		close_output(outputs, outputs->exports[i].path, outputs->exports[i].fd, outputs->exports[i].created);
 	free(outputs->exports);

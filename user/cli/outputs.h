@@ -8,6 +8,7 @@
 #include "analysis/report.h"
 #include "capture/capture.h"
 #include "cli/cli.h"
+#include "cli/kept.h"
 #include "export/export.h"
 #include "util/files.h"
 
@@ -20,6 +21,9 @@ struct export_target {
 
 struct outputs {
 	struct reporter *reporter;
+	struct kept_calls kept;          /* where nothing is recorded */
+	bool keeps;                      /* it is to be made */
+	struct recording *related;       /* what the reporter has looked into at the end; NULL: nothing */
 	struct recording_writer *writer; /* NULL where nothing is recorded */
 	const char *recording;           /* path; NULL: unnamed, for exports only */
 	int recording_fd;                /* -1: none */
@@ -49,6 +53,8 @@ int outputs_connect(struct outputs *outputs, const struct definitions *d, struct
 void outputs_flush(struct outputs *outputs);
 /* Ends the recording and writes the exports. 0 or the first -errno. */
 int outputs_finish(struct outputs *outputs, struct definitions *d);
+/* Lets the report look into what was recorded: who waited for whom. Before it is printed. 0 or -errno. */
+int outputs_relate(struct outputs *outputs);
 void outputs_free(struct outputs *outputs);
 
 #endif

@@ -567,7 +567,7 @@ static int run(struct watch *w, int *status)
 	err = leave(w);
 	control_close(job->control);
 	job->control = NULL;
-	err = print_report(w) ?: err;
+	err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	*status = job_status(job);
 	close(w->signals);
@@ -596,6 +596,7 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	job->user = (struct job_user){ .ended = process_ended, .dump = dump, .context = w };
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
 	describe_run(&job->definitions.run, argc, argv);
+	outputs->keeps = !o->flight.on;
 	if (!err)
 		err = outputs_open(outputs, o->flight.on ? &(struct text_list){ 0 } : &o->outputs);
 	if (!err)
@@ -615,7 +616,7 @@ int command_record(int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct job job = { 0 };
-	struct outputs outputs = { .recording_fd = -1, .spare_fd = -1 };
+	struct outputs outputs = { .recording_fd = -1, .spare_fd = -1, .kept = { .fd = -1 } };
 	struct kept_process kept[TOOLS_MOST];
 	struct watch w = { .job = &job, .outputs = &outputs, .options = &o, .tools = &o.tools };
 	int err, status = 0;

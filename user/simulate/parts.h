@@ -103,7 +103,7 @@ struct half {
 	unsigned holds;
 	uint32_t thread, func, comm, partner; /* partner: process */
 	uint32_t probe, site;
-	const struct def_comm *members;       /* of the communicator; NULL: not known */
+	const struct def_comm *members; /* of the communicator; NULL: not known */
 	int32_t tag;
 	uint64_t bytes;
 	uint64_t start, end; /* recorded: of the send; of a receive the post and its end */

@@ -164,9 +164,8 @@ static int tell_meeting(struct teller *teller, const struct sim *sim, struct ins
 
 static bool same_call(const struct relief *relief, struct called a, struct called b)
 {
-	return a.probe == b.probe &&
-	       (a.site == b.site || (a.site != NO_INDEX && b.site != NO_INDEX &&
-				     relief->same_site[a.site] == relief->same_site[b.site]));
+	return a.probe == b.probe && (a.site == b.site || (a.site != NO_INDEX && b.site != NO_INDEX &&
+							   relief->same_site[a.site] == relief->same_site[b.site]));
 }
 
 /* What took longer than it should is over, and the thread is there earlier. */

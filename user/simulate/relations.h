@@ -36,8 +36,8 @@ struct called {
 };
 
 /*
- * A thread ran code of its own, and calls that are of no interest to others and short (of memory, tests, tries): from one
- * call that may be to the next, or to where another function of the user's or task begins or ends.
+ * A thread ran code of its own, and calls that are of no interest to others and short (of memory, tests, tries): from
+ * one call that may be to the next, or to where another function of the user's or task begins or ends.
  */
 struct related_work {
 	uint32_t thread;
@@ -96,9 +96,9 @@ struct relations_ops {
 int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies);
 /*
- * How much earlier the last call had ended if this thread had never taken longer for this than `most`: for the work between
- * these two calls, or, where `before` is nothing, for this call. Sites are compared by same_site[], which has for each
- * site the first one of the same instruction.
+ * How much earlier the last call had ended if this thread had never taken longer for this than `most`: for the work
+ * between these two calls, or, where `before` is nothing, for this call. Sites are compared by same_site[], which has
+ * for each site the first one of the same instruction.
  */
 struct relief {
 	uint32_t thread, inside;
