@@ -28,8 +28,8 @@ class Run:
         return self.ranks[rank]["line"]
 
     def waited_for(self, waiting, culprit, members):
-        """By the job's own clock: how long one rank had been there while the other, the last of these members that came,
-        was still working: in all rounds, since it had left its last call."""
+        """By the job's own clock, in all rounds in which the other was the last of these members that came: how long one
+        rank had been there while that one still worked, since it had left its last call."""
         total = 0
         for turn, (early, late) in enumerate(zip(self.came(waiting), self.came(culprit))):
             if late == max(self.came(rank)[turn] for rank in members):
