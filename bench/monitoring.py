@@ -135,21 +135,21 @@ def sums_bytes(pid):
 
 
 def first_call():
-    table = Table("Monitor: from mapping a runtime to the first counted call", ["ms"], "",
+    table = Table("Monitor: from mapping a runtime to the first counted call", ["blind, ms", "calls missed"], "",
                   "A program whose file nobody has met before (its calls are missed until its "
                   "probes are in), and the same program again: what it calls from its first instruction on is compared "
                   "with what was counted.", label=44)
     with Monitor("--comm", JOB.name, "--max-overhead", "none") as monitor:
         with Job():
             monitor.knows(1)
-            table.add("a file that is new", "ms", Times([monitor.now()["monitor"]["late_longest_ns"] / 1e6]))
+            table.add("a file that is new", "blind, ms", Times([monitor.now()["monitor"]["late_longest_ns"] / 1e6]))
         before = sum(event["calls"] for event in monitor.now()["events"])
         made = 0
         for _ in range(BORN):
             with Job() as job:
                 made += job.pace(1, 1000, 5)[0]
         counted = sum(event["calls"] for event in monitor.now()["events"]) - before
-    table.add("a file that is known", "ms", Times([0.0 if counted == made else float("nan")]))
+    table.add("a file that is known", "calls missed", made - counted)
     table.note(f"{BORN} processes of a known file made {made:,} calls, {counted:,} were counted")
     return table
 
@@ -159,6 +159,7 @@ def cycles(options):
     count = 1000 if options.quick else 10_000
     table = Table("Monitor: attached and let go", ["before", "after"], "",
                   f"{count:,} processes that begin, call and end.", label=34)
+    table.add("processes", "after", count)
     with Monitor("--comm", JOB.name) as monitor:
         churn(500)
         table_row(table, "before", monitor)
