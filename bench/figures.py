@@ -156,7 +156,8 @@ BLOCKS = {
 | `malloc` and `free`, both calls | {malloc} | bpftrace {malloc.bpftrace}, perf {malloc.perf} |
 | lock and unlock, both calls | {lock} | bpftrace {lock.bpftrace}, perf {lock.perf} |
 | `MPI_Sendrecv`, 15 values read | {mpi} | bpftrace, none read: {mpi.bpftrace}; EZTrace, inside: {mpi.eztrace} |
-| on disk, a call of MPI / malloc | {bytes.mpi:bare} / {bytes.malloc} | perf {bytes.mpi.perf}, LTTng-UST {bytes.mpi.lttng} |
+| on disk, a call of MPI / malloc | {bytes.mpi:bare} / {bytes.malloc} | \
+perf {bytes.mpi.perf}, LTTng-UST {bytes.mpi.lttng} |
 | `monitor` at 100 k calls/s, own CPU; with its limit | {monitor.100k}; {monitor.limit.100k} of one | |
 """,
     "run": """\

@@ -89,10 +89,11 @@ static void many1(long i)
 
 static const struct loop loops[] = {
 	{ "site_push", site_push }, { "site_endbr", site_endbr },
-	{ "site_test", site_test }, { "site_step", site_step }, { "malloc", malloc_free },
-	{ "lock", lock_unlock },    { "switch", round_trip },   { "heap", heap },
-	{ "many1", many1 },         { "many20", many20 },       { "many200", many200 },
-	{ "many2000", many2000 },
+	{ "site_test", site_test }, { "site_step", site_step },
+	{ "malloc", malloc_free },  { "lock", lock_unlock },
+	{ "switch", round_trip },   { "heap", heap },
+	{ "many1", many1 },         { "many20", many20 },
+	{ "many200", many200 },     { "many2000", many2000 },
 };
 
 /* --- threads that call ------------------------------------------------- */

@@ -20,6 +20,9 @@ THREADS = 2
 RATES = (100_000, 1_000_000)  # calls a second, of all processes together
 CROWD = 64         # ranks
 FLIGHT = "1h,256m"
+WAYS = {"report at the end": (), "--flight": ("--flight", FLIGHT),
+        "--flight, a trigger": ("--flight", FLIGHT, "--trigger", "any>10s")}
+TURNS = 3
 WIDTH, HEIGHT = 120, 80
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -77,11 +80,11 @@ def flight_calls(options, folder):
                   "Observed, its spans kept in memory; with a trigger it is also "
                   "noted where each call came from, and the calls in progress are looked at.", label=44)
     with Job() as job:
-        table.add("nobody", "ns", timed(job, "site_push", options.rounds))
-        for label, more in ("report at the end", ()), ("--flight", ("--flight", FLIGHT)), \
-                ("--flight, a trigger", ("--flight", FLIGHT, "--trigger", "any>10s")):
-            with Flight(job, folder, *more):
-                table.add(label, "ns", timed(job, "site_push", options.rounds))
+        for _ in range(options.passes):
+            table.add("nobody", "ns", timed(job, "site_push", options.rounds))
+            for label, more in WAYS.items():
+                with Flight(job, folder, *more):
+                    table.add(label, "ns", timed(job, "site_push", options.rounds))
     return table
 
 
@@ -89,8 +92,7 @@ def flight_cpu(options, folder):
     table = Table("Flight recorder: its own CPU", ["% CPU", "ns a call", "calls/s made"], "calls of one process, "
                   f"{THREADS} threads", "User and system time of gaspbpf while the job keeps its pace; the "
                   "calls that it made are counted by the job.", label=44)
-    for label, more in ("report at the end", ()), ("--flight", ("--flight", FLIGHT)), \
-            ("--flight, a trigger", ("--flight", FLIGHT, "--trigger", "any>10s")):
+    for label, more in WAYS.items():
         for rate in RATES:
             with Job() as job, Flight(job, folder, *more) as recorder:
                 before = own_cpu(recorder.pid)
@@ -218,6 +220,12 @@ def top(options, progress):
     table = Table("Top: its own CPU", ["% CPU", "ns a call", "calls/s made"], "", "gaspbpf top on a terminal of "
                   f"{WIDTH}x{HEIGHT}, a look each second: user and system time of both of its processes. The calls are "
                   "counted by the jobs.", label=44)
+    for _ in range(1 if options.quick else TURNS):
+        top_rows(table, seconds)
+    return table
+
+
+def top_rows(table, seconds):
     with Job() as job, Top([job]) as screen:
         top_row(table, "1 process, idle", screen, lambda: idle(seconds))
         for rate in RATES:
@@ -232,4 +240,3 @@ def top(options, progress):
     finally:
         for job in jobs:
             job.end()
-    return table

@@ -18,9 +18,9 @@ sys.path.insert(0, str(TOP / "bench"))
 import figures  # noqa: E402
 
 # What a made-up run has besides what each figure is made up of.
-AIMED = {r"[\d.]+": "1.15", r"1/\d+": "1/4", r"\d+ M spans/s": "5 M spans/s", r"[\d.]+ M calls/s": "0.5 M calls/s", r"\d+ ns": "150 ns",
-         r"\d+ ms": "300 ms", r"\d+ MB": "64 MB", r"\d+": "12", "at most \\d+ MB": "at most 16 MB",
-         "the smallest": "the smallest"}
+AIMED = {r"[\d.]+": "1.15", r"1/\d+": "1/4", r"\d+ M spans/s": "5 M spans/s", r"[\d.]+ M calls/s": "0.5 M calls/s",
+         r"\d+ ns": "150 ns", r"\d+ ms": "300 ms", r"\d+ MB": "64 MB", r"\d+": "12",
+         r"at most \d+ MB": "at most 16 MB", "the smallest": "the smallest"}
 
 
 def script(top, *words):
