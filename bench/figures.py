@@ -147,8 +147,8 @@ AIMS = {
 }
 
 # What stands between <!-- figures: NAME --> and <!-- /figures --> in the documents. {name}: a figure with its unit;
-# {name:bare}: without; {aim:name}: "1/4", "1.15: missed"; {run:...}: of the machine. A line that is no row of a table is
-# broken to the width of a page.
+# {name:bare}: without; {aim:name}: "1/4", "1.15: missed"; {run:...}: of the machine. A line that is no row of a table
+# is broken to the width of a page.
 BLOCKS = {
     "readme": """\
 | {run:cpus} of an {run:cpu}{run:virtual}, {run:date} | gaspbpf | others |

@@ -97,13 +97,16 @@ def test_another_figure_in_a_page_is_named(copy):
     assert page.read_text() == text and script(copy, "--check").returncode == 0
 
 
-@pytest.mark.parametrize("damage", ["<!-- figures: other -->\n<!-- /figures -->\n", "<!-- figures: cost -->\n",
-                                    "<!-- figures: cost -->\n<!-- /figures -->\n"], ids=["unknown", "open", "twice"])
-def test_marks_that_are_wrong_are_named(copy, damage):
+@pytest.mark.parametrize("damage, why", [
+    ("<!-- figures: other -->\n<!-- /figures -->\n", "docs/top.md: figures: other: not in bench/figures.py"),
+    ("<!-- figures: cost -->\n", "docs/top.md: a mark of figures has no other end"),
+    ("<!-- figures: cost -->\n{}<!-- /figures -->\n", "figures: cost: stands in the pages 2 times, not once")],
+                         ids=["unknown", "open", "twice"])
+def test_marks_that_are_wrong_are_named(copy, damage, why):
     with (copy / "docs" / "top.md").open("a") as page:
-        page.write(damage)
+        page.write(damage.replace("{}", block(copy, "docs/cost.md", "cost")))
     done = script(copy, "--check")
-    assert done.returncode == 1 and "figures" in done.stderr
+    assert done.returncode == 1 and why in done.stderr
 
 
 def test_a_run_fills_the_pages(copy):
@@ -148,6 +151,10 @@ def other_row(run):
     cell(run, "pairs", "bpftrace uprobe+uretprobe at +0")["row"] = "bpftrace"
 
 
+def two_rows(run):
+    run["parts"]["pairs"][0]["rows"].append(cell(run, "pairs", "bpftrace uprobe+uretprobe at +0"))
+
+
 def no_number(run):
     cell(run, "pairs", "bpftrace uprobe+uretprobe at +0")["malloc+free"]["median"] = float("nan")
 
@@ -164,6 +171,7 @@ def other_target(run):
 @pytest.mark.parametrize("spoil, why", [(no_part, "the part pairs was not run"),
                                         (no_tool, "bpftrace is not installed: malloc.bpftrace"),
                                         (other_row, "pairs has no row 'bpftrace uprobe+uretprobe at +0'"),
+                                        (two_rows, "pairs has more than one row 'bpftrace uprobe+uretprobe at +0'"),
                                         (no_number, "no number came out: malloc.bpftrace"),
                                         (a_look, "--quick"), (other_target, "pairs has no target")])
 def test_a_run_that_lacks_something_is_refused(copy, spoil, why):
