@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a simulation costs: of recordings that generate.c makes, with the result written."""
+import json
 import os
 import subprocess
 import sys
@@ -16,9 +17,10 @@ SIZES = (1_000_000, 10_000_000)
 # since to the kernel a child has had as much memory as its parent had, and the measurements have much.
 ASIDE = """
 import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+said = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, text=True, check=True).stdout
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+print(said)
 """
 
 
@@ -29,7 +31,11 @@ def simulate(folder, file):
                          capture_output=True, text=True, check=False)
     if ran.returncode:
         raise RuntimeError(f"{file.name}: gaspbpf simulate failed")
-    seconds, kilobytes = map(float, ran.stdout.split())
+    took, _, said = ran.stdout.partition("\n")
+    said = json.loads(said)
+    if said["unmatched_sends"] > said["messages"] / 100:
+        raise RuntimeError(f"{file.name}: {said['unmatched_sends']:,} messages that nobody receives: no job does that")
+    seconds, kilobytes = map(float, took.split())
     return seconds, kilobytes / 1024
 
 
