@@ -126,8 +126,8 @@ def flight_memory(options, folder):
         with Job() as job, Flight(job, folder, "--flight", f"1h,{size}") as recorder:
             table.add(f"{size}: before the first call", "MiB", Times([resident(recorder.pid)]))
             if not fill(job, recorder, int(size[:-1])):
-                table.absent(f"{size}: full", f"it had not filled after so many calls: {resident(recorder.pid):.0f} MiB")
-                table.absent(f"{size}: after a dump", "it had not filled")
+                for row in "full", "after a dump":
+                    table.absent(f"{size}: {row}", f"it has not filled: {resident(recorder.pid):.0f} MiB")
                 continue
             table.add(f"{size}: full", "MiB", Times([resident(recorder.pid)]))
             took, path = recorder.dump()
