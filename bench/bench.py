@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import costs  # noqa: E402
+import figures  # noqa: E402
 import growth  # noqa: E402
 import joining  # noqa: E402
 import live  # noqa: E402
@@ -35,6 +37,9 @@ PARTS = {
     "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top,
 }
 RESULTS = BUILD / "bench.json"
+VERSIONS = {"Open MPI": ("mpirun.openmpi", "--version"), "StarPU": ("pkg-config", "--modversion", "starpu-1.3"),
+            "bpftrace": ("bpftrace", "--version"), "perf": ("perf", "--version"), "uftrace": ("uftrace", "--version"),
+            "EZTrace": ("eztrace", "--version"), "LTTng": ("lttng", "--version")}
 
 
 def arguments():
@@ -43,11 +48,15 @@ def arguments():
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these: {' '.join(PARTS)} (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--long", action="store_true", help="also what takes bpftrace and perf many minutes (attach)")
+    parser.add_argument("--figures", action="store_true",
+                        help="the parts whose figures stand in the documents: scripts/figures puts them there")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     options = parser.parse_args()
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"{part}: no such part: use {' '.join(PARTS)}")
+    if options.figures:
+        options.parts += [part for part in PARTS if part in figures.parts() and part not in options.parts]
     options.rounds, options.passes = (8, 1) if options.quick else (9, 5)
     return options
 
@@ -92,13 +101,31 @@ def commit():
     return out.stdout.strip() or None
 
 
+def virtual():
+    """Is this a virtual machine? They say so."""
+    return re.search(r"^flags\s*:.*\bhypervisor\b", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"),
+                     re.MULTILINE) is not None
+
+
+def software():
+    """{name: version} of what is observed and of what is compared with, as far as it is there."""
+    found = {}
+    for name, command in VERSIONS.items():
+        if shutil.which(command[0]):
+            out = subprocess.run(command, capture_output=True, text=True, check=False)
+            number = re.search(r"\d+(\.\d+)+", out.stdout + out.stderr)
+            found |= {name: number[0]} if number else {}
+    return found
+
+
 def machine(options):
     cpu = next((line.split(":", 1)[1].strip()
                 for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
                 if line.startswith("model name")), platform.machine())
     tools = {name: shutil.which(name)
              for name in ("bpftrace", "perf", "eztrace", "otf2-print", "uftrace", "lttng", "babeltrace")}
-    return {"kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
+    return {"date": time.strftime("%Y-%m-%d"), "kernel": platform.release(), "cpu": cpu, "cpus": os.cpu_count(),
+            "virtual": virtual(), "software": software(), "load": round(os.getloadavg()[0], 2),
             "rungs": options.rungs, "quick": options.quick, "commit": commit(),
             "absent": [name for name, path in tools.items() if not path]}
 

@@ -13,8 +13,7 @@ from tables import Table
 ROUND_NS = 2_000_000  # a round is so short that many of them pass undisturbed
 CALLS_MOST = 100_000
 
-SITES = {"site_nop5": "nop5", "site_push": "push", "site_endbr": "endbr+push", "site_test": "test+je",
-         "site_step": "stepped"}
+SITES = {"site_push": "push", "site_endbr": "endbr+push", "site_test": "test+je", "site_step": "stepped"}
 SITE_MODEL = ["--model-file", TOP / "bench" / "sites.model", "-m", "site"]
 
 PAIRS = {"malloc": ("malloc", "free"), "lock": ("pthread_mutex_lock", "pthread_mutex_unlock")}

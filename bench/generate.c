@@ -252,7 +252,8 @@ static uint64_t word(const struct stream *stream, const struct def_probe *probe,
 	for (size_t i = 0; i < probe->nvalues; i++) {
 		const struct value *value = &probe->values[i];
 
-		if (value->slot != slot || value->constant || value->unobservable)
+		/* One without a name looks at another one's word: nothing goes to a peer that is nobody. */
+		if (value->slot != slot || value->constant || value->unobservable || !*value->name)
 			continue;
 		switch (value->meaning) {
 		case MEANING_BYTES:

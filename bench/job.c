@@ -26,7 +26,6 @@
 #define THREADS_MOST 256
 #define SLICE_NS 200000 /* how often a thread that keeps a pace looks at the clock */
 
-void site_nop5(long);
 void site_push(long);
 void site_endbr(long);
 void site_test(long);
@@ -89,11 +88,12 @@ static void many1(long i)
 }
 
 static const struct loop loops[] = {
-	{ "site_nop5", site_nop5 }, { "site_push", site_push }, { "site_endbr", site_endbr },
-	{ "site_test", site_test }, { "site_step", site_step }, { "malloc", malloc_free },
-	{ "lock", lock_unlock },    { "switch", round_trip },   { "heap", heap },
-	{ "many1", many1 },         { "many20", many20 },       { "many200", many200 },
-	{ "many2000", many2000 },
+	{ "site_push", site_push }, { "site_endbr", site_endbr },
+	{ "site_test", site_test }, { "site_step", site_step },
+	{ "malloc", malloc_free },  { "lock", lock_unlock },
+	{ "switch", round_trip },   { "heap", heap },
+	{ "many1", many1 },         { "many20", many20 },
+	{ "many200", many200 },     { "many2000", many2000 },
 };
 
 /* --- threads that call ------------------------------------------------- */

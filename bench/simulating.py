@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a simulation costs: of recordings that generate.c makes, with the result written."""
+import json
 import os
 import subprocess
+import sys
 import tempfile
 
 from measure import BUILD, GASPBPF, Times
@@ -11,18 +13,30 @@ from tables import Table
 RATE = 0.5e6             # calls/s, at least
 GROWTH_MB = 16           # from the smaller recording to the larger, at most
 SIZES = (1_000_000, 10_000_000)
+# Runs a command and tells what it took, together with the processes that it waited for. A process of its own does this,
+# since to the kernel a child has had as much memory as its parent had, and the measurements have much.
+ASIDE = """
+import resource, subprocess, sys
+said = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, text=True, check=True).stdout
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+print(said)
+"""
 
 
 def simulate(folder, file):
     """(seconds of CPU, MB): what it takes of one CPU, and the most memory that its processes had."""
-    process = subprocess.Popen([GASPBPF, "simulate", file, "--plugin", "ideal", "-o",
-                                os.path.join(folder, "after.gasp"), "--json"],
-                               stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0) # with that of the process that it waited for
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    ran = subprocess.run([sys.executable, "-c", ASIDE, GASPBPF, "simulate", file, "--plugin", "ideal", "-o",
+                          os.path.join(folder, "after.gasp"), "--json"],
+                         capture_output=True, text=True, check=False)
+    if ran.returncode:
         raise RuntimeError(f"{file.name}: gaspbpf simulate failed")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    took, _, said = ran.stdout.partition("\n")
+    said = json.loads(said)
+    if said["unmatched_sends"] > said["messages"] / 100:
+        raise RuntimeError(f"{file.name}: {said['unmatched_sends']:,} messages that nobody receives: no job does that")
+    seconds, kilobytes = map(float, took.split())
+    return seconds, kilobytes / 1024
 
 
 def simulating(options, progress):

@@ -2,7 +2,6 @@
 /*
  * A function for each kind of place that a probe can have. They do nothing, so that what is timed is the probe.
  *
- *   site_nop5     a nop of 5 bytes: since Linux 6.18 the kernel makes a call of it
  *   site_push     a push: the kernel emulates it
  *   site_endbr    endbr64, which is single-stepped, and behind it a push: gaspbpf moves its probe there
  *   site_test     test, which is single-stepped, and behind it a jump: the same (glibc's free() begins so)
@@ -22,10 +21,6 @@
 	.endm
 
 	.text
-	function site_nop5
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
-	done	site_nop5
-
 	function site_push
 	push	%rbp
 	pop	%rbp

@@ -33,6 +33,25 @@ def test_an_unknown_part_is_an_error_that_names_the_known_ones():
     assert "teapots: no such part: use sites pairs" in told.stderr
 
 
+def test_the_figures_of_the_documents_are_of_parts_that_there_are():
+    listed = subprocess.run(["/usr/bin/python3", "-c", "import figures; print(*figures.parts())"], capture_output=True,
+                            text=True, timeout=60, check=True, cwd=BENCH, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    named = " ".join(bench("--help").stdout.split()).split("only these: ")[1].split(" (default")[0].split()
+    assert len(listed.stdout.split()) > 10 and set(listed.stdout.split()) <= set(named)
+
+
+def test_what_the_made_up_job_sends_is_received(tmp_path):
+    """Else a simulation would keep all of it, and its memory would be no figure."""
+    recording = tmp_path / "generated.gasp"
+    made = json.loads(subprocess.run([GENERATE, "mpi", recording, "50000", "8"], capture_output=True, text=True,
+                                     timeout=60, check=True, cwd=gaspbpf.TOP).stdout)
+    told = gaspbpf.run("simulate", recording, "--plugin", "ideal", "--json")
+    assert told.returncode == 0
+    said = json.loads(told.stdout)
+    sent = made["events"]["GASP_MPI_ISEND"] + made["events"]["GASP_MPI_SENDRECV"]
+    assert said["messages"] + said["unmatched_sends"] == sent and said["unmatched_sends"] < sent / 100
+
+
 @pytest.mark.parametrize("mix, spans, threads, probes", [
     ("mpi", 50_000, 8, 9), ("mpi", 7, 8, 9), ("mpi", 20_000, 200, 9), ("malloc", 50_000, 3, 5),
     ("malloc", 20_000, 1, 1), ("one", 20_000, 4, 2_000),
