@@ -28,7 +28,7 @@ class Run:
         return self.ranks[rank]["line"]
 
     def waited_for(self, waiting, culprit, members):
-        """By the job's own clock, in all rounds in which the other was the last of these members that came: how long one
+        """By the job's own clock, in all rounds in which the other was the last of these that came: how long one
         rank had been there while that one still worked, since it had left its last call."""
         total = 0
         for turn, (early, late) in enumerate(zip(self.came(waiting), self.came(culprit))):
