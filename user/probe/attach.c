@@ -393,7 +393,9 @@ bool attach_withdraw(struct kernel *kernel, struct plan *plan, uint64_t *since)
 		if (site->attached)
 			attach_program(kernel, site);
 	}
-	return dismiss_withdrawn(kernel) || some;
+	if (some)
+		dismiss_withdrawn(kernel);
+	return some;
 }
 
 /* --- all out for a while ----------------------------------------------- */

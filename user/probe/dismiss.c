@@ -173,9 +173,9 @@ size_t dismiss_site(struct kernel *kernel, uint32_t site)
 	return dismiss_those(kernel, is_of_site, site);
 }
 
-size_t dismiss_withdrawn(struct kernel *kernel)
+void dismiss_withdrawn(struct kernel *kernel)
 {
-	return dismiss_those(kernel, is_withdrawn, 0);
+	dismiss_those(kernel, is_withdrawn, 0);
 }
 
 void attach_remove_process(struct kernel *kernel, pid_t pid)

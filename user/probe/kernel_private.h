@@ -143,8 +143,8 @@ int link_attach_linker(struct kernel *kernel, const struct link_request *request
 void dismiss_wait(struct kernel *kernel);
 /* Dismisses the links that are this site's alone. How many that were. */
 size_t dismiss_site(struct kernel *kernel, uint32_t site);
-/* Dismisses the links of functions that may be withdrawn. How many that were. */
-size_t dismiss_withdrawn(struct kernel *kernel);
+/* Dismisses the links of functions that may be withdrawn. */
+void dismiss_withdrawn(struct kernel *kernel);
 /* Is everything gone that was dismissed? */
 bool dismiss_done(struct kernel *kernel);
 /* Puts the site's capture program, with its level, into the kernel. 0 or -errno, not said. (attach.c) */
