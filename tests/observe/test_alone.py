@@ -116,6 +116,21 @@ def test_a_command_that_loads_it(runtime, own_models, tmp_path, rung, scope):  #
     assert f"GASP_PLAIN_TAKE {BEFORE}+" in text and f"GASP_CALLS_STEP {STEPS} " in text
 
 
+@pytest.mark.guest
+@pytest.mark.parametrize("scope", ["process", "file"])
+def test_a_thread_that_calls_meanwhile(runtime, own_models, rung, scope):  # noqa: F811
+    """There is one moment from which on nothing is counted any more, and what was before it is counted whole."""
+    result = gaspbpf.run("-q", "--json", "--scope", scope, "--", runtime.path / "latecomer", BEFORE, AFTER,
+                         "busy", env=runtime.env)
+    assert result.returncode == 0, result.stderr
+    report, taken = json_of(result), int(result.stdout.split("taken ")[1].split()[0])
+    process, = report["processes"]
+    is_told(report, [process["pid"]], process["pid"])
+    loss = report["loss"]
+    assert (loss["skipped"], loss["summed"], loss["no_entry"]) == (0, 0, 0), loss
+    assert BEFORE + 1000 <= events(report)["GASP_PLAIN_TAKE"] < taken - 100000
+
+
 @pytest.mark.parametrize("scope", ["process", "file"])
 @pytest.mark.parametrize("wish", [["-m", "+plain"], ["-m", "plain,calls"]], ids=["besides", "only"])
 def test_who_asks_for_it_has_it_to_the_end(runtime, own_models, scope, wish):  # noqa: F811
@@ -212,9 +227,12 @@ def test_malloc(runtime, tmp_path):  # noqa: F811
     assert gaspbpf.events(report)["GASP_CALLS_STEP"]["calls"] == STEPS
     process, = report["processes"]
     is_told(report, [process["pid"]], process["pid"])
-    asked = gaspbpf.run("-q", "--json", *runtime.options, "-m", "+c,+pthread", "--", runtime.path / "latecomer",
-                        BEFORE, AFTER, env=runtime.env)
-    assert sites(json_of(asked), "GASP_C_MALLOC") == {"early": BEFORE, "later": AFTER}, asked.stderr
+    for wish, gone in ("+c,+pthread", []), ("+c", ["pthread"]):
+        asked = gaspbpf.run("-q", "--json", *runtime.options, "-m", wish, "--", runtime.path / "latecomer", BEFORE,
+                            AFTER, env=runtime.env)
+        report = json_of(asked)
+        assert sites(report, "GASP_C_MALLOC") == {"early": BEFORE, "later": AFTER}, asked.stderr
+        assert [row["models"] for row in report["withdrawn"]] == gone
 
 
 IMPORTS = f"""

@@ -381,7 +381,6 @@ bool attach_withdraw(struct kernel *kernel, struct plan *plan, uint64_t *since)
 {
 	bool some = false;
 
-	*since = clock_monotonic();
 	for (size_t i = 0; i < plan->nsites; i++) {
 		struct site *site = &plan->sites[i];
 
@@ -389,10 +388,11 @@ bool attach_withdraw(struct kernel *kernel, struct plan *plan, uint64_t *since)
 			continue;
 		some |= site->attached;
 		site->withdrawn = true;
-		site->out_at = *since;
+		site->out_at = clock_monotonic();
 		if (site->attached)
 			attach_program(kernel, site);
 	}
+	*since = clock_monotonic();
 	if (some)
 		dismiss_withdrawn(kernel);
 	return some;

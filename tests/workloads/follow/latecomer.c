@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * latecomer BEFORE AFTER: becomes a rank late. Calls plain_take() and malloc() BEFORE times, in early(); then loads the
+ * latecomer BEFORE AFTER [busy]: becomes a rank late. Calls plain_take() and malloc() BEFORE times, in early(); then loads the
  * runtime and calls its function 7 times; then calls the others AFTER times, in later(). Where GATE names a folder it
  * waits before each of these steps: writes PID.1, PID.2 and so on there, until go.1, go.2 are there; at last for go.4.
+ * "busy": another thread calls plain_take() all the time, and how often is printed at the end.
  */
 #include "follow.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 #define STEPS 7
@@ -48,14 +53,38 @@ static __attribute__((noinline)) void later(int calls)
 	}
 }
 
+static _Atomic bool over;
+static _Atomic long taken;
+
+static void *keep_taking(void *unused)
+{
+	while (!over) {
+		plain_take(0);
+		taken++;
+	}
+	return unused;
+}
+
+static void await(long calls)
+{
+	for (long until = taken + calls; taken < until;)
+		usleep(1000);
+}
+
 int main(int argc, char **argv)
 {
 	void (*step)(int);
+	bool busy = argc == 4 && !strcmp(argv[3], "busy");
+	pthread_t taker;
 	void *runtime;
 
-	if (argc != 3)
+	if (argc != 3 && !busy)
 		return 2;
 	gate(1);
+	if (busy && pthread_create(&taker, NULL, keep_taking, NULL))
+		return 1;
+	if (busy)
+		await(1000);
 	early(atoi(argv[1]));
 	gate(2);
 	runtime = dlopen("libcalls.so", RTLD_NOW);
@@ -67,5 +96,11 @@ int main(int argc, char **argv)
 		step(i);
 	later(atoi(argv[2]));
 	gate(4);
+	if (busy) {
+		await(100000);
+		over = true;
+		pthread_join(taker, NULL);
+		printf("taken %ld\n", taken);
+	}
 	return 0;
 }
