@@ -24,6 +24,7 @@ language PLAIN
 library  libplain.so*
 join     alone
 TAKE     function  leaf  void plain_take(int number)
+HOLD     wait      leaf  void plain_hold(void *until)
 """
 CALLS = """
 model    calls
@@ -45,8 +46,8 @@ class Latecomers:
         self.command = [str(runtime.path / "latecomer"), str(BEFORE), str(AFTER)]
         self.processes = []
 
-    def start(self, rank=0):
-        self.processes.append(subprocess.Popen(self.command, start_new_session=True,
+    def start(self, rank=0, how=()):
+        self.processes.append(subprocess.Popen([*self.command, *how], start_new_session=True,
                                                env={**os.environ, **self.env, "TEST_RANK": str(rank)}))
         self.wait_at(1, len(self.processes))
         return self.processes[-1].pid
@@ -175,6 +176,29 @@ def test_processes_that_are_joined(latecomers, own_models, observe, tmp_path, ru
     assert events(report) == {"GASP_PLAIN_TAKE": 2 * BEFORE, "GASP_CALLS_STEP": 2 * STEPS}
     is_told(report, [first, second], first)
     assert {row["loader_rank"] for row in report["withdrawn"]} == {0}
+
+
+def in_call(out):
+    """Who is in which call."""
+    return [thread["in"]["event"] for thread in json.loads(out)["threads"] if thread.get("in")]
+
+
+@pytest.mark.parametrize("loads", [False, True], ids=["before", "after"])
+def test_a_call_whose_end_was_not_seen(latecomers, own_models, observe, loads):
+    """It was in progress when its probes came out. Whether it goes on is not known then, and not claimed."""
+    pid = latecomers.start(how=["held"])
+    watcher = observe("top", "-p", pid, "--once", "-d", "10m", "--json")
+    latecomers.go(1)
+    latecomers.wait_at(2, 1)
+    if loads:
+        latecomers.go(2)
+        latecomers.wait_at(3, 1)
+        gaspbpf.wait_for(lambda: watcher.has_said(b"no more observed"), "gaspbpf to say so")
+        latecomers.go(3)
+        latecomers.wait_at(4, 1)
+    status, out, errors = watcher.stop()
+    assert status == 0, errors
+    assert in_call(out) == ([] if loads else ["GASP_PLAIN_HOLD"])
 
 
 def runtime_places(pid):

@@ -202,7 +202,8 @@ struct report_event {
 	uint32_t event; /* never one of inner calls */
 	struct tally tally;
 	const struct tally *inner; /* its inner calls; NULL: none were seen */
-	uint64_t out; /* ns in which probes of it were out: calls then are not known of. To keep the cost low, or else */
+	uint64_t
+		out; /* ns in which probes of it were out: calls then are not known of. To keep the cost low, or else */
 	bool withdrawn; /* at the end of a process, as its model takes part only without a parallel runtime */
 };
 

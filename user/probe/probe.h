@@ -125,10 +125,10 @@ struct site {
 		looks_back;  /* may it look at its own return address? 1, -1; 0: nobody has asked yet (looks_back.c) */
 	const char *patched; /* left out, as a process has other code there than the file (patched.c): why, in words */
 	bool said_left_out;
-	bool crowded; /* left out: others' return probes are on all its places (neighbours.c) */
-	bool avoided; /* left out for the process whose probes are being put in: as above */
-	bool shares;  /* its probes are in a link with others', though they could come out alone if it had its own */
-	bool late;    /* was uncalled until a later file came, and has no probes yet */
+	bool crowded;   /* left out: others' return probes are on all its places (neighbours.c) */
+	bool avoided;   /* left out for the process whose probes are being put in: as above */
+	bool shares;    /* its probes are in a link with others', though they could come out alone if it had its own */
+	bool late;      /* was uncalled until a later file came, and has no probes yet */
 	bool withdrawn; /* its model takes part no more: its probes are out, for good (attach_withdraw()) */
 	struct site_level level;        /* how much of its calls is followed (levels.c) */
 	uint64_t out_at;                /* ns; when its probes were last taken out; 0: never */

@@ -10,8 +10,8 @@
 		n, FIELD_##t, offsetof(struct def_window, member) \
 	}
 
-const struct field window_fields[] = { WINDOW(1, INDEX, process), WINDOW(2, U64, from),    WINDOW(3, U64, to),
-				       WINDOW(4, STRING, models), WINDOW(5, STRING, file), WINDOW(6, STRING, after),
+const struct field window_fields[] = { WINDOW(1, INDEX, process),  WINDOW(2, U64, from),     WINDOW(3, U64, to),
+				       WINDOW(4, STRING, models),  WINDOW(5, STRING, file),  WINDOW(6, STRING, after),
 				       WINDOW(7, STRING, runtime), WINDOW(8, INDEX, loader), { 0, FIELD_END, 0 } };
 
 const char *window_check(const struct def_window *window, const struct definitions *d)
