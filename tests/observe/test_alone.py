@@ -111,7 +111,7 @@ def test_a_command_that_loads_it(runtime, own_models, tmp_path, rung, scope):  #
     is_told(report, [process["pid"]], process["pid"])
     assert "plain: no more observed from here on: process" in result.stderr
     recorded = gaspbpf.run("report", "--json", tmp_path / "run.gasp")
-    assert json.loads(recorded.stdout) == report
+    assert all(json.loads(recorded.stdout)[key] == report[key] for key in ("withdrawn", "events", "blind_windows"))
     text = " ".join(gaspbpf.run("report", tmp_path / "run.gasp").stdout.split())
     assert "Not seen to the end - plain: seen only until " in text and "loaded a parallel runtime (libcalls.so)" in text
     assert f"GASP_PLAIN_TAKE {BEFORE}+" in text and f"GASP_CALLS_STEP {STEPS} " in text
