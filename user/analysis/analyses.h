@@ -31,6 +31,7 @@
 	ROW(findings)                            \
 	ROW(steps)                               \
 	ROW(windows)                             \
+	ROW(withdrawn)                           \
 	ROW(controls)                            \
 	ROW(not_observable)                      \
 	ROW(loss)

@@ -202,7 +202,9 @@ struct report_event {
 	uint32_t event; /* never one of inner calls */
 	struct tally tally;
 	const struct tally *inner; /* its inner calls; NULL: none were seen */
-	uint64_t out; /* ns in which probes of it were out, to keep the cost low: calls then are not known of */
+	uint64_t
+		out; /* ns in which probes of it were out: calls then are not known of. To keep the cost low, or else */
+	bool withdrawn; /* at the end of a process, as its model takes part only without a parallel runtime */
 };
 
 struct finding {
@@ -258,6 +260,8 @@ int report_make(struct report *report, struct profile *profile, const struct def
 void report_free(struct report *report);
 /* steps.c: how long the probes of each event were out; events[] is by event index here. 0 or -ENOMEM. */
 int report_find_outs(struct report *report);
+/* withdrawn.c: the same of models that were not observed to the end, and are so marked; to be called next. */
+void report_find_withdrawn(struct report *report);
 /* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or
  * -ENOMEM. */
 int report_join_sites(struct report *report, bool by_line);

@@ -57,7 +57,7 @@ static void print_outs(const struct printer *p)
 	char out[FORMAT_SIZE], whole[FORMAT_SIZE], label[LABEL_ROOM];
 
 	for (size_t e = 0; e < p->r->nevents; e++) {
-		if (!p->r->events[e].out)
+		if (!p->r->events[e].out || p->r->events[e].withdrawn)
 			continue;
 		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
 			report_event_label(p->r, p->r->events[e].event, label, sizeof(label)),

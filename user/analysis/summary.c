@@ -278,6 +278,7 @@ int report_make(struct report *r, struct profile *p, const struct definitions *d
 		report_free(r);
 		return -ENOMEM;
 	}
+	report_find_withdrawn(r);
 	keep_events(r);
 	qsort(r->events, r->nevents, sizeof(*r->events), by_self);
 	if (report_join_sites(r, false)) {

@@ -32,13 +32,18 @@ static void print_window(const struct printer *p, const struct def_window *w)
 static void print_windows(void *state, const struct printer *p)
 {
 	const struct definitions *d = p->r->d;
+	size_t count = 0;
 
-	if (d->nwindows)
-		printer_heading(p, "  (calls made then, before the probes were in, are in no figure)");
-	for (size_t i = 0; i < d->nwindows && i < LINES_MOST; i++)
-		print_window(p, &d->windows[i]);
-	if (d->nwindows > LINES_MOST)
-		fprintf(p->out, "  and %zu more: --json has all\n", d->nwindows - LINES_MOST);
+	for (size_t i = 0; i < d->nwindows; i++) {
+		if (d->windows[i].runtime) /* withdrawn.c has those */
+			continue;
+		if (!count)
+			printer_heading(p, "  (calls made then, before the probes were in, are in no figure)");
+		if (count++ < LINES_MOST)
+			print_window(p, &d->windows[i]);
+	}
+	if (count > LINES_MOST)
+		fprintf(p->out, "  and %zu more: --json has all\n", count - LINES_MOST);
 }
 
 static void put_windows(void *state, const struct report *r, struct json *j)
@@ -49,6 +54,8 @@ static void put_windows(void *state, const struct report *r, struct json *j)
 	for (size_t i = 0; i < d->nwindows; i++) {
 		const struct def_window *w = &d->windows[i];
 
+		if (w->runtime)
+			continue;
 		json_object(j);
 		json_key_uint(j, "pid", d->processes[w->process].pid);
 		if (d->processes[w->process].rank >= 0)

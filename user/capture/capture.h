@@ -55,6 +55,9 @@ void capture_describe_process(struct capture_session *session, pid_t pid);
 void capture_add_window_of_all(struct capture_session *session, uint64_t from, uint64_t to, const char *after);
 int capture_add_window(struct capture_session *session, pid_t pid, const struct image *image, uint64_t from,
 		       uint64_t to, const char *after);
+/* From this time (ns) on functions of models that have been withdrawn (attach_withdraw()) are not seen, since this
+ * process maps a parallel runtime: becomes a part of the recording, for each process, and is said. */
+void capture_withdraw(struct capture_session *session, uint64_t since, pid_t pid, const struct image *runtime);
 /* Is it observed? Also where it was not looked at so far, or has ended. */
 bool capture_knows(struct capture_session *session, pid_t pid);
 /*

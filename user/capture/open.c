@@ -33,6 +33,8 @@ static void take(void *context, const struct gb_open *open, const struct gb_span
 
 	if (!p || p->ended)
 		return;
+	if (raw->probe < s->plan->nsites && raw->start < s->plan->sites[raw->probe].out_at)
+		return; /* its probes were taken out since: whether it goes on nobody knows */
 	t = tid < s->threads.room ? s->threads.by_number[tid] : NULL;
 	if (!t)
 		t = session_thread(s, pid, tid, raw->start); /* its first call, and no end of it in sight */

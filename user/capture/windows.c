@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * windows.c - times in which calls of a process were not seen, since its probes were not in yet, become a part of the
- * recording.
+ * windows.c - times in which calls of a process were not seen, since its probes were not in yet or came out before its
+ * end, become a part of the recording.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,20 +9,37 @@
 #include <string.h>
 
 #include "capture/session.h"
+#include "util/files.h"
+#include "util/log.h"
 
 #define WINDOWS_MOST 4096 /* of one run; the account at its end has all of them */
 
-/* "mpi, openmp": the models with functions in this file. */
-static char *models_of(const struct plan *plan, const struct image *image)
+/* Which functions are meant: those of a file, or those that were withdrawn from a process (NULL: from whichever). */
+struct meant {
+	const struct image *image;
+	bool withdrawn;
+	const struct process *process;
+};
+
+static bool is_meant(const struct meant *meant, const struct site *site)
+{
+	if (!meant->withdrawn)
+		return site->image == meant->image;
+	return site->withdrawn && site->attached && (!meant->process || process_maps(meant->process, site->image));
+}
+
+/* "mpi, openmp": the models of these functions. NULL: there are none. */
+static char *models_of(const struct plan *plan, struct meant meant)
 {
 	char *text = NULL, *longer;
 
 	for (size_t i = 0; i < plan->nsites; i++) {
 		const char *name = plan->sites[i].function->model->name;
-		bool there = plan->sites[i].image != image;
+		bool there = !is_meant(&meant, &plan->sites[i]);
 
 		for (size_t k = 0; k < i && !there; k++)
-			there = plan->sites[k].image == image && !strcmp(plan->sites[k].function->model->name, name);
+			there = !strcmp(plan->sites[k].function->model->name, name) &&
+				is_meant(&meant, &plan->sites[k]);
 		if (there)
 			continue;
 		if (asprintf(&longer, "%s%s%s", text ?: "", text ? ", " : "", name) < 0)
@@ -43,9 +60,11 @@ int capture_add_window(struct capture_session *s, pid_t pid, const struct image 
 	if (index == NO_INDEX)
 		return -ENOMEM;
 	window = &s->d->windows[index];
-	*window = (struct def_window){ .process = p->index, .from = from, .to = to, .after = strdup(after) };
+	*window = (struct def_window){
+		.process = p->index, .from = from, .to = to, .after = strdup(after), .loader = NO_INDEX
+	};
 	if (image) {
-		window->models = models_of(s->plan, image);
+		window->models = models_of(s->plan, (struct meant){ .image = image });
 		window->file = strdup(image->path);
 	}
 	return 0;
@@ -60,4 +79,44 @@ void capture_add_window_of_all(struct capture_session *s, uint64_t from, uint64_
 					   : from > s->d->run.start ? from
 								    : s->d->run.start,
 					   to, after);
+}
+
+/* To its end. */
+static void withdraw_from(struct capture_session *s, const struct captured_process *p, uint64_t since, uint32_t loader,
+			  const char *runtime)
+{
+	char *models = models_of(s->plan, (struct meant){ .withdrawn = true, .process = p->process });
+	uint32_t index = models && s->d->nwindows < WINDOWS_MOST ? definitions_add_window(s->d) : NO_INDEX;
+
+	if (index == NO_INDEX) {
+		free(models);
+		return;
+	}
+	s->d->windows[index] = (struct def_window){
+		.process = p->index,
+		.from = since,
+		.to = since,
+		.models = models,
+		.runtime = strdup(runtime),
+		.loader = loader,
+	};
+}
+
+void capture_withdraw(struct capture_session *s, uint64_t since, pid_t pid, const struct image *runtime)
+{
+	const struct captured_process *loader = session_process(s, pid);
+	const char *name = runtime ? path_base(runtime->path) : "its library";
+	char *models;
+
+	if (!s->d->run.start) /* nothing of them was seen */
+		return;
+	for (const struct captured_process *p = s->processes.table; p; p = p->hh.next)
+		if (!p->ended)
+			withdraw_from(s, p, since, loader ? loader->index : NO_INDEX, name);
+	models = models_of(s->plan, (struct meant){ .withdrawn = true });
+	if (models)
+		log_warn("%s: no more observed from here on: process %d has loaded a parallel runtime (%s), and they "
+			 "take part only where there is none, or with -m +MODEL",
+			 models, (int)pid, log_safe(name));
+	free(models);
 }

@@ -213,6 +213,21 @@ static bool is_held(const struct job *job, pid_t pid)
 	return job->hold && hold_has(job->hold, pid);
 }
 
+/*
+ * Models that join alone do so until a process of the job maps a parallel runtime, which it may do late (Python's
+ * import of mpi4py). Then their probes come out of all of its processes, at once, and everybody is told until when they
+ * were seen.
+ */
+static void withdraw(struct follow *f, pid_t pid, const struct process *process)
+{
+	struct job *job = f->job;
+	const struct image *runtime = plan_runtime_of(job->plan, process);
+	uint64_t since;
+
+	if (attach_withdraw(job->kernel, job->plan, &since))
+		capture_withdraw(job->capture, since, pid, runtime);
+}
+
 int follow_look(struct follow *f, pid_t pid, bool *added)
 {
 	struct job *job = f->job;
@@ -233,6 +248,8 @@ int follow_look(struct follow *f, pid_t pid, bool *added)
 		return 0;
 	}
 	err = plan_add_processes(job->plan, &process, 1);
+	if (!err)
+		withdraw(f, pid, process);
 	if (!err)
 		err = file_watch_take(f->files, job->plan);
 	if (!err && !plan_has_new(job->plan, first))

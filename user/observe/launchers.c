@@ -17,6 +17,8 @@
  * to it. A process that becomes another program, or loads a runtime, is judged anew.
  *
  * One that may load a runtime while it runs (an interpreter) is watched up to its end before it is said to be beside.
+ * Until then it keeps its links; those of models that join alone come out of all processes as soon as one maps a
+ * runtime (follow.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -299,6 +301,14 @@ static void leave_ended_out(struct launchers *l)
 	l->nended = 0;
 }
 
+/* An interpreter may be the next rank, a moment before it loads its runtime: it is watched on. */
+static bool may_load(const struct launchers *l, pid_t pid)
+{
+	const struct process *process = capture_process(l->job->capture, pid);
+
+	return process && process_loads(l->files, process);
+}
+
 /* A process with a runtime has come: what others are shows by it. */
 static void leave_others_out(struct launchers *l, pid_t pid)
 {
@@ -310,7 +320,7 @@ static void leave_others_out(struct launchers *l, pid_t pid)
 			continue;
 		if (is_below(pid, member->pid))
 			leave_out(l, member->pid, LEFT_OUT_LAUNCHER);
-		else if (!asked)
+		else if (!asked && !may_load(l, member->pid))
 			leave_out(l, member->pid, LEFT_OUT_BESIDE);
 	}
 	if (!asked)

@@ -67,6 +67,10 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 		program.skip = GB_SKIP_ALL;
 	else if (site->level.level != LEVEL_ALL)
 		program.skip = site->level.level == LEVEL_OUT ? GB_SKIP_ALL : site->level.every - 1;
+	if (site->withdrawn) { /* on its way out, and so not even counted: like a round of a function that is skipped */
+		program.skip = GB_SKIP_ALL;
+		program.rounds = true;
+	}
 	program.wary = how_returns(site) == RETURNS_TRAMPOLINE && !(marks & MARK_LEAF);
 	program.return_slots = 0;
 	for (size_t v = 0; v < capture->nvalues; v++)
@@ -85,7 +89,9 @@ static struct gb_probe site_program(const struct kernel *kernel, const struct si
 		program.flags |= GB_PROBE_CLOSES;
 		program.opener = site->closes;
 	}
-	if (site->sampled)
+	if (site->withdrawn)
+		program.flags |= GB_PROBE_NO_RETURN;
+	if (site->sampled || site->withdrawn)
 		program.flags |= GB_PROBE_SAMPLED;
 	if (site->level.level == LEVEL_SUMMED || kernel->sums)
 		program.flags |= GB_PROBE_SUMMED;
@@ -222,19 +228,6 @@ struct wanted {
 	pid_t pid;
 };
 
-/* Models that join alone do so no more once a process maps a parallel runtime: who comes later gets no probes of
- * theirs. */
-static bool has_withdrawn(const struct plan *plan, const struct function *function)
-{
-	const struct model *model = function->model;
-
-	for (size_t i = 0; i < plan->nchosen; i++)
-		if (plan->chosen[i] == model)
-			return false;
-	return model->alone && !model->always && !(function->marks & MARK_CONTROLS) &&
-	       models_find(plan->models, model->name) == model;
-}
-
 static bool wants(const struct kernel *kernel, const struct wanted *w, const struct site *site)
 {
 	if ((w->only && site != w->only) || (w->endangered && !site->endangered) || site->level.level == LEVEL_OUT ||
@@ -244,7 +237,7 @@ static bool wants(const struct kernel *kernel, const struct wanted *w, const str
 		return false;
 	if (w->before && (site->id >= w->before || !site->attached))
 		return false;
-	if (w->pid && !w->before && has_withdrawn(w->plan, site->function))
+	if (site->withdrawn || plan_has_withdrawn(w->plan, site->function))
 		return false;
 	/* No inode: the file was written over, its sites are of what was there before (attach_forget_image). */
 	return site->image == w->image && site->image->inode && (site->id >= w->first || site->late) &&
@@ -289,10 +282,13 @@ static int attach_apart(struct kernel *kernel, const struct plan *plan, const st
 	return err;
 }
 
-/* The sites of one image whose probes are of one kind. */
-static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
+/* The sites of one image whose probes are of one kind: those that may have to come out before all others have a link
+ * of their own. */
+static int attach_part(struct kernel *kernel, const struct wanted *w, int kind, bool withdraws)
 {
-	const struct link_request request = { .file_fd = w->image->fd, .pid = w->pid, .kind = kind };
+	const struct link_request request = {
+		.file_fd = w->image->fd, .pid = w->pid, .kind = kind, .withdraws = withdraws
+	};
 	struct batch b = { .request = request };
 	const struct plan *plan = w->plan;
 	int err = 0;
@@ -300,7 +296,8 @@ static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
 	for (size_t i = 0; !err && i < plan->nsites; i++) {
 		const struct site *site = &plan->sites[i];
 
-		if (!takes_part(site, kind) || !wants(kernel, w, site))
+		if (!takes_part(site, kind) || !wants(kernel, w, site) ||
+		    plan_may_withdraw(plan, site->function) != withdraws)
 			continue;
 		err = w->scope->apart && !site->uncalled ? attach_apart(kernel, plan, site, request)
 							 : add_to_batch(kernel, &b, site);
@@ -310,6 +307,13 @@ static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
 	free(b.offsets);
 	free(b.cookies);
 	return err;
+}
+
+static int attach_kind(struct kernel *kernel, const struct wanted *w, int kind)
+{
+	int err = attach_part(kernel, w, kind, false);
+
+	return err ?: attach_part(kernel, w, kind, true);
 }
 
 static int attach_wanted(struct kernel *kernel, const struct wanted *w)
@@ -369,6 +373,29 @@ int attach_again(struct kernel *kernel, const struct plan *plan, const struct si
 	struct wanted w = { .plan = plan, .scope = scope, .image = site->image, .only = site };
 
 	return attach_for_all(kernel, w);
+}
+
+/* --- out for good ------------------------------------------------------ */
+
+bool attach_withdraw(struct kernel *kernel, struct plan *plan, uint64_t *since)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < plan->nsites; i++) {
+		struct site *site = &plan->sites[i];
+
+		if (site->withdrawn || !plan_has_withdrawn(plan, site->function))
+			continue;
+		some |= site->attached;
+		site->withdrawn = true;
+		site->out_at = clock_monotonic();
+		if (site->attached)
+			attach_program(kernel, site);
+	}
+	*since = clock_monotonic();
+	if (some)
+		dismiss_withdrawn(kernel);
+	return some;
 }
 
 /* --- all out for a while ----------------------------------------------- */

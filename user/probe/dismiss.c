@@ -137,12 +137,14 @@ bool dismiss_done(struct kernel *kernel)
 	return done;
 }
 
-size_t dismiss_site(struct kernel *kernel, uint32_t site)
+/* Dismisses those of the links that are so. How many that were. */
+static size_t dismiss_those(struct kernel *kernel, bool (*is)(const struct held_link *link, uint32_t number),
+			    uint32_t number)
 {
 	size_t kept = 0, all = kernel->nlinks;
 
 	for (size_t i = 0; i < all; i++) {
-		if (kernel->links[i].site == site)
+		if (is(&kernel->links[i], number))
 			dismiss(kernel, kernel->links[i]);
 		else
 			kernel->links[kept++] = kernel->links[i];
@@ -151,17 +153,34 @@ size_t dismiss_site(struct kernel *kernel, uint32_t site)
 	return all - kept;
 }
 
+static bool is_of_site(const struct held_link *link, uint32_t site)
+{
+	return link->site == site;
+}
+
+static bool is_of_process(const struct held_link *link, uint32_t pid)
+{
+	return link->pid == (pid_t)pid;
+}
+
+static bool is_withdrawn(const struct held_link *link, uint32_t number)
+{
+	return link->withdraws;
+}
+
+size_t dismiss_site(struct kernel *kernel, uint32_t site)
+{
+	return dismiss_those(kernel, is_of_site, site);
+}
+
+void dismiss_withdrawn(struct kernel *kernel)
+{
+	dismiss_those(kernel, is_withdrawn, 0);
+}
+
 void attach_remove_process(struct kernel *kernel, pid_t pid)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < kernel->nlinks; i++) {
-		if (kernel->links[i].pid == pid)
-			dismiss(kernel, kernel->links[i]);
-		else
-			kernel->links[kept++] = kernel->links[i];
-	}
-	kernel->nlinks = kept;
+	dismiss_those(kernel, is_of_process, (uint32_t)pid);
 }
 
 /* Not in the background: the breakpoints must be gone before anybody runs over them. */

@@ -20,6 +20,7 @@ struct held_link {
 	int file_fd;          /* of the image that it is in; only a mark here */
 	pid_t pid;            /* 0: every process */
 	uint32_t site;        /* the only one that it is for; NO_SITE: several */
+	bool withdraws;       /* all of functions that may be withdrawn (attach_withdraw()) */
 	struct held_set *set; /* owned: its places in the table of what is in (breakpoints.c) */
 };
 
@@ -69,6 +70,7 @@ struct link_request {
 	const uint64_t *cookies;
 	size_t count;
 	bool apart;                                       /* all of one site, which may be taken out alone */
+	bool withdraws;                                   /* plan_may_withdraw() all of them */
 	enum { LINK_SPANS, LINK_CALLS, LINK_EXITS } kind; /* calls and returns; calls only; last instructions */
 };
 
@@ -141,6 +143,8 @@ int link_attach_linker(struct kernel *kernel, const struct link_request *request
 void dismiss_wait(struct kernel *kernel);
 /* Dismisses the links that are this site's alone. How many that were. */
 size_t dismiss_site(struct kernel *kernel, uint32_t site);
+/* Dismisses the links of functions that may be withdrawn. */
+void dismiss_withdrawn(struct kernel *kernel);
 /* Is everything gone that was dismissed? */
 bool dismiss_done(struct kernel *kernel);
 /* Puts the site's capture program, with its level, into the kernel. 0 or -errno, not said. (attach.c) */

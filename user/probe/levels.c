@@ -30,7 +30,7 @@ static bool is_of_pair(const struct site *site)
 
 bool level_possible(const struct site *site, enum level level)
 {
-	if (level == LEVEL_OUT && site->shares)
+	if (site->withdrawn || (level == LEVEL_OUT && site->shares))
 		return false;
 	if (site->rounds)
 		return level == LEVEL_ALL ||

@@ -62,6 +62,7 @@ static int remember_link(struct kernel *kernel, int fd, const struct link_reques
 		.file_fd = request->file_fd,
 		.pid = request->pid,
 		.site = request->apart ? (uint32_t)request->cookies[0] : NO_SITE,
+		.withdraws = request->withdraws,
 		.set = set,
 	};
 	int err = fd < 0 ? fd : remember(kernel, link);
@@ -188,7 +189,7 @@ static int perf_link(struct kernel *kernel, int program, const char *path, const
 {
 	const struct link_request one = {
 		.file_fd = all->file_fd, .pid = all->pid, .offsets = &all->offsets[i], .cookies = &all->cookies[i],
-		.count = 1, .apart = all->apart, .kind = all->kind,
+		.count = 1, .apart = all->apart, .withdraws = all->withdraws, .kind = all->kind,
 	}, *request = &one;
 	uint64_t cookie = request->cookies[0];
 	pid_t pid = request->pid;

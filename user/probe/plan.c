@@ -102,6 +102,39 @@ static bool model_joins(const struct plan *plan, const struct model *model, bool
 	return model_found(plan, model, mapped) && (!model->imported || model_imported(plan, model));
 }
 
+bool plan_may_withdraw(const struct plan *plan, const struct function *function)
+{
+	const struct model *model = function->model;
+	bool only;
+
+	return model->alone && !model->always && !(function->marks & MARK_CONTROLS) &&
+	       models_find(plan->models, model->name) == model && !wished(plan, model, &only);
+}
+
+bool plan_has_withdrawn(const struct plan *plan, const struct function *function)
+{
+	for (size_t i = 0; i < plan->nchosen; i++)
+		if (plan->chosen[i] == function->model)
+			return false;
+	return plan_may_withdraw(plan, function);
+}
+
+const struct image *plan_runtime_of(const struct plan *plan, const struct process *process)
+{
+	for (size_t i = 0; i < process->nmappings; i++) {
+		const struct mapping *mapping = &process->mappings[i];
+		const struct image *image = mapping->executable && mapping->inode
+						    ? plan_image(plan, mapping->device, mapping->inode)
+						    : NULL;
+
+		for (size_t m = 0; image && m < plan->nchosen; m++)
+			if (!plan->chosen[m]->alone && !plan->chosen[m]->always &&
+			    plan_model_applies(plan->chosen[m], image))
+				return image;
+	}
+	return NULL;
+}
+
 static int choose_models(struct plan *plan)
 {
 	size_t count = models_count(plan->models);

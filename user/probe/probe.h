@@ -125,10 +125,11 @@ struct site {
 		looks_back;  /* may it look at its own return address? 1, -1; 0: nobody has asked yet (looks_back.c) */
 	const char *patched; /* left out, as a process has other code there than the file (patched.c): why, in words */
 	bool said_left_out;
-	bool crowded; /* left out: others' return probes are on all its places (neighbours.c) */
-	bool avoided; /* left out for the process whose probes are being put in: as above */
-	bool shares;  /* its probes are in a link with others', though they could come out alone if it had its own */
-	bool late;    /* was uncalled until a later file came, and has no probes yet */
+	bool crowded;   /* left out: others' return probes are on all its places (neighbours.c) */
+	bool avoided;   /* left out for the process whose probes are being put in: as above */
+	bool shares;    /* its probes are in a link with others', though they could come out alone if it had its own */
+	bool late;      /* was uncalled until a later file came, and has no probes yet */
+	bool withdrawn; /* its model takes part no more: its probes are out, for good (attach_withdraw()) */
 	struct site_level level;        /* how much of its calls is followed (levels.c) */
 	uint64_t out_at;                /* ns; when its probes were last taken out; 0: never */
 	bool sampled;                   /* calls of it have been only counted */
@@ -276,6 +277,13 @@ int plan_add_file(struct plan *plan, const char *path, bool *known);
 int plan_add_pointed(struct plan *plan, const struct process *process, const struct model *model, uint64_t address);
 /* Is there something that attach_sites(first) would put in, or exchange? */
 bool plan_has_new(const struct plan *plan, uint32_t first);
+/* Does the function's model take part only as long as no process maps a parallel runtime? Not where -m or -e asks for
+ * it. */
+bool plan_may_withdraw(const struct plan *plan, const struct function *function);
+/* The same, and a process does: nobody gets probes of it any more. */
+bool plan_has_withdrawn(const struct plan *plan, const struct function *function);
+/* A file of a parallel runtime that takes part, which the process maps; NULL: none. */
+const struct image *plan_runtime_of(const struct plan *plan, const struct process *process);
 /* The functions that are not there; fills absents. */
 int plan_find_absent(struct plan *plan);
 /* The image behind a mapping, if the plan has it. */
@@ -511,6 +519,12 @@ bool level_possible(const struct site *site, enum level level);
  */
 int level_set(struct kernel *kernel, struct plan *plan, struct site *site, struct site_level level,
 	      const struct attach_scope *scope);
+/*
+ * A process has mapped a parallel runtime: what models that join alone have in comes out, of all processes, in the
+ * background, and is not put in again. From *since (ns) on no call of these functions is seen; those in progress end
+ * there. False: there was nothing.
+ */
+bool attach_withdraw(struct kernel *kernel, struct plan *plan, uint64_t *since);
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
 /* Until all that is being taken out in the background is out. */

@@ -173,13 +173,18 @@ struct def_unseen {
 	bool inside;  /* inside a program */
 };
 
-/* A time in which calls of a process were not seen: it could make them, and the probes were not in yet (windows.c). */
+/* A time in which calls of a process were not seen: it could make them, and the probes were not in yet, or were taken
+ * out before its end (windows.c). */
 struct def_window {
 	uint32_t process;  /* index */
 	uint64_t from, to; /* ns */
 	char *models; /* "mpi, openmp": whose functions; NULL: not known, it had ended before it could be looked at */
 	char *file;   /* where these are; NULL: not known */
 	char *after;  /* what it had done: "fork", "exec", "dlopen" */
+	/* Else these are NULL and NO_INDEX: from then on to the process's end, `to` does not count. The models are
+	 * observed only where there is no parallel runtime, and then one was loaded: */
+	char *runtime;   /* "libmpi.so.40" ... */
+	uint32_t loader; /* ... by this process, index; NO_INDEX: not known */
 };
 
 /*
