@@ -130,6 +130,20 @@ def test_two_lines_behind_one_call_of_a_library(program, tmp_path, most):
         assert f"\n  < {chain['places']} " in text and f" in {chain['looks']} of {looks} looks" in text
 
 
+def test_a_library_that_is_linked_in_is_passed_over_too(tmp_path):
+    """As HDF5 is in what h5pcc makes: it has names in the program, but no lines."""
+    (tmp_path / "shared.c").write_text(LIBRARY)
+    (tmp_path / "job.c").write_text(PROGRAM)
+    gaspbpf.compile_c(tmp_path / "shared.c", tmp_path / "shared.o", "-O2", "-c", "-fno-optimize-sibling-calls")
+    gaspbpf.compile_c(tmp_path / "job.c", tmp_path / "job", "-O2", "-g", "-pthread", str(tmp_path / "shared.o"))
+    out = gaspbpf.run("-q", "--json", "--callers", 1, "-m", "pthread", "--", tmp_path / "job")
+    assert out.returncode == 0, out.stderr
+    inside, = [site for site in sites(json.loads(out.stdout), "GASP_PTHREAD_COND_TIMEDWAIT") if site["line"] is None]
+    assert inside["function"] == "wait_for"
+    assert {chain["places"] for chain in inside["callers"]} == {
+        f"job.c:{line(PROGRAM, f'/* {name} */')} in {name}" for name in ("first", "second")}
+
+
 def test_nobody_looks_who_was_not_asked(program, tmp_path):
     out = gaspbpf.run("-q", "--json", "-m", "pthread", "--", program)
     assert [site["callers"] for site in sites(json.loads(out.stdout), "GASP_PTHREAD_COND_TIMEDWAIT")] == [[], []]

@@ -243,7 +243,7 @@ static bool is_start(const struct stuck_thread *t, size_t at)
 enum told {
 	LINES,     /* where they have one */
 	OWN_NAMES, /* there is none: the program's functions with a name */
-	NAMES,     /* nor one of those: all functions with a name */
+	NAMES,     /* nor one of those: all functions with a name, or else where the program is */
 };
 
 /* From the frame `at` on, as far as the frames are certain. What has called the program does not count. */
@@ -292,7 +292,7 @@ static char *chain_outwards(const struct stuck *stuck, const struct stuck_thread
 		    (i == direct && told != LINES) || is_start(t, i))
 			continue;
 		in_program |= !library_of(&t->frames[i]);
-		if ((!in_program || chain) && !is_told(&t->frames[i], told))
+		if (!is_told(&t->frames[i], told) && (told != NAMES || !in_program || chain))
 			continue;
 		if (!add_place(&chain, stuck_place(&t->frames[i])))
 			break;
