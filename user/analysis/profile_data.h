@@ -102,13 +102,13 @@ struct team_regions {
 
 /* What a thread's outermost calls tell of its part in such regions. */
 struct team_part {
-	bool calls;         /* some are of a runtime that has such regions */
-	bool begins;        /* it has begun regions itself, none of its shares being around them: */
-	uint64_t begun;     /* ns: when the first of these began */
-	bool shares;        /* some are shares of a region that another thread has begun: */
-	uint64_t from;      /* ns: when the first of these began */
-	uint64_t before;    /* ns in calls before that */
-	uint64_t in_shares; /* ns */
+	bool calls;             /* some are of a runtime that has such regions */
+	bool begins;            /* it has begun regions itself, none of its shares being around them: */
+	uint64_t begun;         /* ns: when the first of these began */
+	bool shares;            /* some are shares of a region that another thread has begun: */
+	uint64_t from;          /* ns: when the first of these began */
+	uint64_t before;        /* ns in calls before that */
+	uint64_t in_shares;     /* ns */
 	struct covered covered; /* when it was in one of them */
 };
 
