@@ -254,7 +254,8 @@
  * Start, End: void *fn, int thread_num, int gtid */
 #define GASP_OMP_IMPLICIT_TASK 0x6035u
 
-/* a region that the thread which meets it runs alone, by itself, begins
+/* a region that the thread which meets it runs alone begins: a call of the program's where it knows that, else
+ *   within PARALLEL, as in a region within a region
  * Start, End: (none) */
 #define GASP_OMP_SERIAL_START 0x6036u
 

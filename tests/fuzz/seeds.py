@@ -186,6 +186,63 @@ def threads_on_stacks(files):
             yield f"{name}.{start:x}", struct.pack("<17Q", *registers) + stack + data
 
 
+# Offsets of fields, as in user/stacks/cpython.c; 3.13 is told them by a table of its own: where they stand in that.
+SCRIPT = {
+    11: dict(interpreters=40, threads=16, record=56, record_frame=8, record_previous=16, code=32, previous=48,
+             instruction=56, is_last=68, owner=69, file=112, function=128, table=136, line=72, bytes=184, ascii=48),
+    12: dict(interpreters=40, threads=72, record=56, record_frame=0, record_previous=8, code=0, previous=8,
+             instruction=56, owner=70, file=112, function=128, table=136, line=68, bytes=192, ascii=40),
+    13: dict(interpreters=632, threads=72, record=72, code=0, previous=8, instruction=56, owner=70, file=112,
+             function=128, table=136, line=68, bytes=200, ascii=40)}
+SCRIPT_TABLE = {40: "interpreters", 72: "threads", 184: "record", 232: "previous", 240: "code", 248: "instruction",
+                264: "owner", 280: "file", 296: "function", 304: "table", 312: "line", 344: "bytes", 560: "ascii"}
+
+
+def scripts():
+    """For script: the version, and an interpreter's memory with one thread, in two frames of one script."""
+    base, code, name, lines, first, second, mark, record = (0x500000000000 + at for at in (
+        0, 0x1000, 0x1400, 0x1600, 0x2000, 0x2200, 0x2400, 0x2600))
+    interpreter, thread = base + 0x800, base + 0xc00
+    for version, at in SCRIPT.items():
+        memory = bytearray(0x3000)
+
+        def put(address, form, value, memory=memory):
+            struct.pack_into("<" + form, memory, address - base, value)
+
+        if version == 13:
+            memory[:8] = b"xdebugpy"
+            for place, field in SCRIPT_TABLE.items():
+                put(base + place, "Q", at[field])
+            put(base + 168, "Q", 8)  # the next thread
+        put(base + at["interpreters"], "Q", interpreter)
+        put(interpreter + at["threads"], "Q", thread)
+        put(thread + at["record"], "Q", first if version == 13 else record)
+        if version < 13:
+            put(record + at["record_frame"], "Q", first)
+        for frame, behind in ((first, second), (second, first if version == 11 else mark)):
+            put(frame + at["code"], "Q", code)
+            put(frame + at["previous"], "Q", behind)
+            put(frame + at["instruction"], "Q", code + at["bytes"] + 4)
+        put((second if version == 11 else mark) + at.get("is_last", at["owner"]), "B", 1 if version == 11 else 3)
+        put(code + 8, "Q", base)  # its type
+        for field, value in (("file", name), ("function", name), ("table", lines)):
+            put(code + at[field], "Q", value)
+        put(code + at["line"], "I", 7)
+        put(name + 16, "Q", 6)
+        put(name + 32, "I", 1 << 2 | 1 << 5 | 1 << 6)  # a byte a character, compact, ASCII
+        memory[name - base + at["ascii"]:name - base + at["ascii"] + 6] = b"job.py"
+        put(lines + 16, "Q", 8)
+        memory[lines - base + 32:lines - base + 40] = bytes([0x80 | 11 << 3 | 1, 1, 2, 0x80 | 13 << 3 | 3, 5, 0, 1, 1])
+        yield f"3.{version}", bytes([version]) + memory
+        if version == 11:
+            put(code + at["line"], "I", 0)
+            put(lines + 33, "B", 5 << 1 | 1)
+            put(lines + 32, "B", 0x80 | 13 << 3 | 3)
+            yield "before_the_first", bytes([version]) + memory
+            put(record + at["record_previous"], "Q", record)
+            yield "ring", bytes([version]) + memory
+
+
 MODELS = {
     "small": "model test\nlanguage TEST\nlibrary libtest.so* program\nrank env A_RANK B_RANK\nranks env SIZE\n"
              "BARRIER barrier void test_barrier(void)\nGET get void test_{short,int}_get(T *dst, const T *src, size_t "
@@ -367,7 +424,8 @@ def main():
                           "control": CONTROL}.items():
         for name, data in texts.items():
             write(target, name, data)
-    for target, some in {"records": records(), "announced": announced(), "tool_page": tool_pages()}.items():
+    for target, some in {"records": records(), "announced": announced(), "tool_page": tool_pages(),
+                         "script": scripts()}.items():
         for name, data in some:
             write(target, name, data)
     for target, name, data in found(files, recordings, (SEEDS / "tool_pipe" / "job.0").read_bytes()):

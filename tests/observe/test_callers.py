@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """record --callers: which lines of the program are behind the calls that a library, or an interpreter, makes for it."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -129,9 +130,98 @@ def test_two_lines_behind_one_call_of_a_library(program, tmp_path, most):
         assert f"\n  < {chain['places']} " in text and f" in {chain['looks']} of {looks} looks" in text
 
 
+def test_a_library_that_is_linked_in_is_passed_over_too(tmp_path):
+    """As HDF5 is in what h5pcc makes: it has names in the program, but no lines."""
+    (tmp_path / "shared.c").write_text(LIBRARY)
+    (tmp_path / "job.c").write_text(PROGRAM)
+    gaspbpf.compile_c(tmp_path / "shared.c", tmp_path / "shared.o", "-O2", "-c", "-fno-optimize-sibling-calls")
+    gaspbpf.compile_c(tmp_path / "job.c", tmp_path / "job", "-O2", "-g", "-pthread", str(tmp_path / "shared.o"))
+    out = gaspbpf.run("-q", "--json", "--callers", 1, "-m", "pthread", "--", tmp_path / "job")
+    assert out.returncode == 0, out.stderr
+    inside, = [site for site in sites(json.loads(out.stdout), "GASP_PTHREAD_COND_TIMEDWAIT") if site["line"] is None]
+    assert inside["function"] == "wait_for"
+    assert {chain["places"] for chain in inside["callers"]} == {
+        f"job.c:{line(PROGRAM, f'/* {name} */')} in {name}" for name in ("first", "second")}
+
+
 def test_nobody_looks_who_was_not_asked(program, tmp_path):
     out = gaspbpf.run("-q", "--json", "-m", "pthread", "--", program)
     assert [site["callers"] for site in sites(json.loads(out.stdout), "GASP_PTHREAD_COND_TIMEDWAIT")] == [[], []]
+
+
+NAMES = """
+void shared_wait(int ms);
+
+void shared_passes(int ms)
+{
+	shared_wait(ms);
+	__asm__ volatile("");
+}
+
+void shared_begins(int ms)
+{
+	shared_passes(ms);
+	__asm__ volatile("");
+}
+"""
+
+NAMELESS = """
+#include <pthread.h>
+#include <time.h>
+
+void shared_begins(int ms);
+
+static __attribute__((noinline)) void step(void)
+{
+	shared_begins(150);
+	__asm__ volatile("");
+}
+
+static __attribute__((noinline)) void steps(void)
+{
+	step();
+	__asm__ volatile("");
+}
+
+int main(void)
+{
+	pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+	struct timespec end;
+
+	for (int i = 0; i < 10; i++)
+		steps();
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 1;
+	pthread_mutex_lock(&own);
+	pthread_cond_timedwait(&never, &own, &end);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("stripped, most, behind", [
+    (True, 1, ["shared_wait"]), (True, 4, ["shared_wait", "shared_passes", "shared_begins"]),
+    (False, 4, ["step", "steps"])])
+def test_without_any_line_functions_with_a_name_are_told(tmp_path, stripped, most, behind):
+    """Those of the program; where it has none, as Debian's LAMMPS, those that the library exports."""
+    (tmp_path / "shared.c").write_text(LIBRARY + NAMES)
+    (tmp_path / "job.c").write_text(NAMELESS)
+    gaspbpf.compile_c(tmp_path / "shared.c", tmp_path / "libshared.so", "-O2", "-fno-optimize-sibling-calls", "-shared",
+                      "-fPIC", "-s")
+    gaspbpf.compile_c(tmp_path / "job.c", tmp_path / "job", "-O2", *(["-s"] if stripped else []), "-pthread",
+                      "-Wl,--no-as-needed", str(tmp_path / "libshared.so"))
+    out = gaspbpf.run("-q", "--json", "--callers", most, "-m", "pthread", "--", tmp_path / "job")
+    assert out.returncode == 0, out.stderr
+    waits = sites(json.loads(out.stdout), "GASP_PTHREAD_COND_TIMEDWAIT")
+    shared, = [site for site in waits if site["image"].endswith("libshared.so")]
+    chain, = shared["callers"]
+    names = [re.fullmatch(r"(\w+)\+0x[0-9a-f]+( in libshared.so)?", place).groups()
+             for place in chain["places"].split(" < ")]
+    assert names == [(name, " in libshared.so" if stripped else None) for name in behind]
+    # Who has called main() is nobody's line.
+    own, = [site for site in waits if site["image"].endswith("job")]
+    assert own["calls"] == 1 and own["callers"] == []
 
 
 SCRIPT = """

@@ -59,9 +59,12 @@ static void each_form_moves_the_line_as_it_says(void **state)
 static void a_table_that_makes_no_sense_tells_no_line(void **state)
 {
 	const uint8_t wrong[] = { 0x11, ENTRY(10, 8), 1, 2 }, cut[] = { ENTRY(14, 1), 0x7f, 0x7f };
+	const uint8_t before_the_first[] = { ENTRY(13, 1), 5 << 1 | 1 };
 
 	assert_int_equal(script_line(wrong, sizeof(wrong), 1, 0), 0);
 	assert_int_equal(script_line(wrong, 0, 1, 0), 0);
+	assert_int_equal(script_line(before_the_first, sizeof(before_the_first), 6, 0), 1);
+	assert_int_equal(script_line(before_the_first, sizeof(before_the_first), 4, 0), 0);
 	script_line(cut, sizeof(cut), 1, 0);
 	assert_int_equal(script_line(cut, sizeof(cut), 1, 2), 0);
 }

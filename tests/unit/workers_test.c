@@ -37,7 +37,7 @@ static void regions(struct run *run, bool stacked)
 {
 	unsigned marks = stacked ? MARK_STACKED : 0, inside = stacked ? 0 : 1;
 
-	run_open(run, 2, 2);
+	run_open(run, 3, 3);
 	run->d.probes[REDUCE].marks = marks | MARK_TEAM;
 	run->d.probes[REDUCE].role = ROLE_TASK;
 	run->d.probes[WORK].marks = marks | MARK_SHARE;
@@ -93,6 +93,41 @@ static void who_begins_regions_is_no_worker(void **state)
 	run_close(&run);
 }
 
+/* Two regions that a worker begins within its share, one after the other, with a share of its own in each. */
+static void a_worker_may_begin_regions_in_its_share(void **state)
+{
+	struct run run;
+
+	for (int stacked = 0; stacked < 2; stacked++) {
+		unsigned inside = stacked ? 0 : 1, deeper = stacked ? 0 : 2;
+
+		regions(&run, stacked);
+		for (int i = 0; i < 2; i++) {
+			span(&run, 1, WORK, deeper, (1402 + 10 * i) * MS, (1406 + 10 * i) * MS, GB_END_RETURN);
+			span(&run, 1, REDUCE, inside, (1401 + 10 * i) * MS, (1408 + 10 * i) * MS, GB_END_RETURN);
+		}
+		span(&run, 1, WORK, 0, 1400 * MS, 1430 * MS, GB_END_RETURN);
+		span(&run, 1, WORK, 0, 1440 * MS, 1450 * MS, GB_END_RETURN);
+		/* Between its shares 80, 88 and 10; in the regions that it has begun 3 and 3. */
+		groups_of(&run, 1, 80 + 88 + 10 + 6, 0, 1000 - 248 - 10);
+		run_close(&run);
+	}
+}
+
+/* They lie in its first share, and come before it. */
+static void its_first_share_may_have_regions_inside(void **state)
+{
+	struct run run;
+
+	regions(&run, true);
+	span(&run, 2, WORK, 0, 1202 * MS, 1206 * MS, GB_END_RETURN);
+	span(&run, 2, REDUCE, 0, 1201 * MS, 1208 * MS, GB_END_RETURN);
+	span(&run, 2, WORK, 0, 1200 * MS, 1230 * MS, GB_END_RETURN);
+	span(&run, 2, WORK, 0, 1440 * MS, 1450 * MS, GB_END_RETURN);
+	groups_of(&run, 2, 210 + 3, 0, 1000 - 250);
+	run_close(&run);
+}
+
 /* A share that was lost is no waiting. */
 static void a_lost_share_is_no_waiting(void **state)
 {
@@ -115,6 +150,8 @@ int main(void)
 		cmocka_unit_test(a_worker_waits_between_its_shares),
 		cmocka_unit_test(a_region_that_was_not_seen_is_no_waiting),
 		cmocka_unit_test(who_begins_regions_is_no_worker),
+		cmocka_unit_test(a_worker_may_begin_regions_in_its_share),
+		cmocka_unit_test(its_first_share_may_have_regions_inside),
 		cmocka_unit_test(a_lost_share_is_no_waiting),
 	};
 

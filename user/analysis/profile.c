@@ -322,8 +322,8 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 		if (facts->is.team && workers_note_region(p, d, span, t->nesting.shared, self))
 			return -ENOMEM;
 	}
-	if (facts->of_teams && !span->depth)
-		workers_note_outermost(t, facts, span, duration);
+	if (facts->of_teams && !span->depth && workers_note_outermost(t, facts, span, duration))
+		return -ENOMEM;
 	if (facts->is.payload)
 		count_payload(&row->tally, facts->is.payload, span);
 	if (facts->object >= 0)
@@ -462,8 +462,10 @@ void profile_free(struct profile *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->nthreads; i++)
+	for (size_t i = 0; i < p->nthreads; i++) {
 		nesting_free(&p->threads[i].nesting);
+		covered_free(&p->threads[i].team.covered);
+	}
 	for (size_t i = 0; i < p->nprobes; i++)
 		probe_facts_free(&p->probes[i]);
 	for (size_t i = 0; i < p->nrows; i++)

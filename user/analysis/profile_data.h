@@ -102,14 +102,14 @@ struct team_regions {
 
 /* What a thread's outermost calls tell of its part in such regions. */
 struct team_part {
-	bool calls;         /* some are of a runtime that has such regions */
-	bool begins;        /* it has begun regions itself, ... */
-	bool pending;       /* ... or has perhaps, */
-	uint64_t begun;     /* then: ns, when the first one of these began */
-	bool shares;        /* some are shares of a region that another thread has begun: */
-	uint64_t from;      /* ns: when the first of these began */
-	uint64_t before;    /* ns in calls before that */
-	uint64_t in_shares; /* ns */
+	bool calls;             /* some are of a runtime that has such regions */
+	bool begins;            /* it has begun regions itself, none of its shares being around them: */
+	uint64_t begun;         /* ns: when the first of these began */
+	bool shares;            /* some are shares of a region that another thread has begun: */
+	uint64_t from;          /* ns: when the first of these began */
+	uint64_t before;        /* ns in calls before that */
+	uint64_t in_shares;     /* ns */
+	struct covered covered; /* when it was in one of them */
 };
 
 struct profiled_thread {
@@ -296,9 +296,9 @@ char *report_event_label(const struct report *report, uint32_t event, char *text
  * or -ENOMEM. */
 int workers_note_region(struct profile *profile, const struct definitions *d, const struct span *span, bool seen,
 			uint64_t self);
-/* A call that no other one is around, of a runtime that has regions. */
-void workers_note_outermost(struct profiled_thread *thread, const struct probe_facts *facts, const struct span *span,
-			    uint64_t duration);
+/* A call that no other one is around, of a runtime that has regions. 0 or -ENOMEM. */
+int workers_note_outermost(struct profiled_thread *thread, const struct probe_facts *facts, const struct span *span,
+			   uint64_t duration);
 void workers_free(struct profile *profile);
 /* Divides row->outside, where the thread is a runtime's own. inside: ns in its calls. */
 void workers_divide(const struct report *report, struct report_thread *row, const struct profiled_thread *thread,

@@ -61,40 +61,43 @@ int workers_note_region(struct profile *p, const struct definitions *d, const st
 }
 
 /*
- * Where calls may overlap in any way, those inside others come as outermost ones, too: a region that the thread begins
- * counts only when no share turns out to be around it.
+ * Where calls may overlap in any way, those inside others come as outermost ones, too, and before them: a share inside
+ * a share, and a region that the thread begins in its share of another one. Such a region is not held against it once
+ * the share around it has come, however many shares of regions like it have come in between.
  */
 static void note_begun(struct team_part *part, uint64_t start)
 {
-	if (!part->pending)
+	if (!part->begins || start < part->begun)
 		part->begun = start;
-	part->pending = true;
+	part->begins = true;
 }
 
-static void note_share(struct team_part *part, const struct nesting *nesting, const struct span *span,
-		       uint64_t duration)
+static int note_share(struct team_part *part, const struct nesting *nesting, const struct span *span, uint64_t duration)
 {
-	uint64_t group[GROUPS] = { 0 };
+	uint64_t group[GROUPS] = { 0 }, fresh = duration;
 
-	part->begins |= part->pending && part->begun < span->start;
-	part->pending = false;
-	part->in_shares += duration;
-	if (part->shares)
-		return;
+	part->begins &= part->begun < span->start;
+	if (nesting->stacked && covered_add(&part->covered, span->start, span->end, &fresh))
+		return -ENOMEM;
+	part->in_shares += fresh;
+	if (part->shares && part->from <= span->start)
+		return 0;
 	part->shares = true;
 	part->from = span->start;
 	nesting_groups(nesting, group);
 	part->before = less(sum_groups(group), duration);
+	return 0;
 }
 
-void workers_note_outermost(struct profiled_thread *t, const struct probe_facts *facts, const struct span *span,
-			    uint64_t duration)
+int workers_note_outermost(struct profiled_thread *t, const struct probe_facts *facts, const struct span *span,
+			   uint64_t duration)
 {
 	t->team.calls = true;
+	if (facts->is.share)
+		return note_share(&t->team, &t->nesting, span, duration);
 	if (facts->is.team)
 		note_begun(&t->team, span->start);
-	else if (facts->is.share)
-		note_share(&t->team, &t->nesting, span, duration);
+	return 0;
 }
 
 void workers_free(struct profile *p)
@@ -151,7 +154,7 @@ void workers_divide(const struct report *r, struct report_thread *row, const str
 	bool first = row->process < r->d->nprocesses &&
 		     r->d->processes[row->process].pid == r->d->threads[row->thread].tid;
 
-	if (first || t->team.begins || t->team.pending || !t->team.calls)
+	if (first || t->team.begins || !t->team.calls)
 		return;
 	if (t->team.shares)
 		divide_worker(row, t, regions, inside);

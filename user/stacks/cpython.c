@@ -381,7 +381,7 @@ uint32_t script_line(const uint8_t *table, size_t size, uint32_t first_line, uin
 			line += kind - 10;
 		code += ((head & 7) + 1) * 2;
 		if (offset < code)
-			return kind == 15 ? 0 : line;
+			return kind == 15 || line > INT32_MAX ? 0 : line;
 		while (at < end && !(*at & 0x80)) /* columns */
 			at++;
 	}

@@ -111,6 +111,19 @@ static bool has_line(const struct stack_frame *frame)
 	return has;
 }
 
+/* Where every program begins tells nothing. */
+static bool has_name(const struct stack_frame *frame)
+{
+	struct source_location location;
+	bool has;
+
+	if (!frame->image || image_locate(frame->image, frame->offset + frame->exact, &location))
+		return false;
+	has = location.function && strcmp(location.function, "main");
+	source_location_free(&location);
+	return has;
+}
+
 /* The text with what qualifies it; takes it. */
 static char *qualified(char *text, const char *library, bool likely)
 {
@@ -220,12 +233,53 @@ static bool add_scripts(const struct stuck_thread *t, size_t frame, unsigned *le
 	return *left;
 }
 
-/* From the frame `at` on: its own line counts where it is the program's, or a library's that has one. */
-static char *chain_outwards(const struct stuck *stuck, const struct stuck_thread *t, size_t at, unsigned left)
+/* Where a program is entered: the outermost frame, behind that of the library that has called main(). */
+static bool is_start(const struct stuck_thread *t, size_t at)
+{
+	return at && at + 1 == t->nframes && !library_of(&t->frames[at]) && library_of(&t->frames[at - 1]);
+}
+
+/* What of the frames that led to a call is told. */
+enum told {
+	LINES,     /* where they have one */
+	OWN_NAMES, /* there is none: the program's functions with a name */
+	NAMES,     /* nor one of those: all functions with a name, or else where the program is */
+};
+
+/* From the frame `at` on, as far as the frames are certain. What has called the program does not count. */
+static enum told choose_told(const struct stuck_thread *t, size_t at, bool in_program)
+{
+	enum told told = NAMES;
+
+	for (size_t i = at; i < t->nframes && !t->frames[i].guessed; i++) {
+		bool in_library = !t->frames[i].image || library_of(&t->frames[i]);
+
+		if (in_library && in_program)
+			continue;
+		if (has_line(&t->frames[i]))
+			return LINES;
+		if (!in_library && has_name(&t->frames[i]) && !is_start(t, i))
+			told = OWN_NAMES;
+		in_program |= !in_library;
+	}
+	return told;
+}
+
+static bool is_told(const struct stack_frame *frame, enum told told)
+{
+	if (told == LINES)
+		return has_line(frame);
+	return has_name(frame) && (told == NAMES || !library_of(frame));
+}
+
+/* From the frame `at` on. The function of `direct` is told with the call itself, if it has no line. */
+static char *chain_outwards(const struct stuck *stuck, const struct stuck_thread *t, size_t at, size_t direct,
+			    unsigned left)
 {
 	const struct script_frame *script;
 	size_t interpreter = script_outwards(t, at, &script);
-	bool in_program = false;
+	bool in_program = !library_of(&t->frames[direct]);
+	enum told told = choose_told(t, at, in_program);
 	char *chain = NULL;
 
 	for (size_t i = at; i < t->nframes && left && !t->frames[i].guessed; i++) {
@@ -234,10 +288,11 @@ static char *chain_outwards(const struct stuck *stuck, const struct stuck_thread
 				break;
 			continue;
 		}
-		if (!t->frames[i].image || (library_of(&t->frames[i]) && in_program))
+		if (!t->frames[i].image || (library_of(&t->frames[i]) && in_program) ||
+		    (i == direct && told != LINES) || is_start(t, i))
 			continue;
 		in_program |= !library_of(&t->frames[i]);
-		if ((!in_program || chain) && !has_line(&t->frames[i]))
+		if (!is_told(&t->frames[i], told) && (told != NAMES || !in_program || chain))
 			continue;
 		if (!add_place(&chain, stuck_place(&t->frames[i])))
 			break;
@@ -250,6 +305,7 @@ char *stuck_chain(const struct stuck *stuck, const struct stuck_thread *t, const
 		  const struct stack_frame **direct)
 {
 	size_t at = call->frame;
+	char *chain;
 
 	*direct = NULL;
 	if (at == NO_FRAME || ++at >= t->nframes || !t->frames[at].image || t->frames[at].guessed)
@@ -257,7 +313,10 @@ char *stuck_chain(const struct stuck *stuck, const struct stuck_thread *t, const
 	if (!library_of(&t->frames[at]) && has_line(&t->frames[at]))
 		return NULL;
 	*direct = &t->frames[at];
-	return chain_outwards(stuck, t, library_of(*direct) ? at : at + 1, most);
+	chain = chain_outwards(stuck, t, library_of(*direct) ? at : at + 1, at, most);
+	if (!chain && !library_of(*direct))
+		*direct = NULL;
+	return chain;
 }
 
 char *call_place(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call)

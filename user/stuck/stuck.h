@@ -173,9 +173,9 @@ uint64_t stuck_script_until(const struct stuck *stuck, pid_t pid, pid_t tid);
 /* Forgets the last look, for another one. */
 void stuck_forget(struct stuck *stuck);
 /*
- * The lines of the program that led to the call, the innermost first, joined by " < ", at most `most`; malloc'ed. NULL:
- * not known, or not certain. *direct: the frame that has made the call; NULL: not known, or the program has made it
- * itself, at a line of its own.
+ * The lines of the program that led to the call, the innermost first, joined by " < ", at most `most`; malloc'ed.
+ * Functions with a name, where there is no line. NULL: not known, or not certain. *direct: the frame that has made the
+ * call; NULL: not known, or the program has made it itself, at a line of its own or with nobody known behind it.
  */
 char *stuck_chain(const struct stuck *stuck, const struct stuck_thread *t, const struct stuck_call *call, unsigned most,
 		  const struct stack_frame **direct);
