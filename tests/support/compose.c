@@ -9,7 +9,8 @@
  * thread PID TID
  *
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
- * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended.
+ * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
+ * site=FILE:LINE, where it was made.
  *
  * atomic TID TIME SYMBOL
  *
@@ -184,6 +185,32 @@ static void set_value(struct span *span, const struct def_probe *probe, char *te
 		fail(text);
 }
 
+/* FILE:LINE of the process. */
+static uint32_t site_of(uint32_t process, char *place)
+{
+	char *colon = strchr(place, ':');
+	uint32_t line = colon ? strtoul(colon + 1, NULL, 10) : 0, index;
+
+	if (!line)
+		fail("a site is FILE:LINE");
+	*colon = 0;
+	for (index = 0; index < d.nsites; index++)
+		if (d.sites[index].process == process && d.sites[index].line == line &&
+		    !strcmp(d.sites[index].file, place))
+			return index;
+	index = definitions_add_site(&d);
+	if (index >= MOST)
+		fail("too many sites");
+	d.sites[index] = (struct def_site){ .process = process,
+					    .address = 0x401000 + 16 * line,
+					    .image = NO_INDEX,
+					    .located = true,
+					    .file = copy(place),
+					    .line = line,
+					    .function = copy("work") };
+	return index;
+}
+
 static void add_call(char *text, bool atomic)
 {
 	char *next, *tid = strtok_r(text, " \n", &next), *start = strtok_r(NULL, " \n", &next);
@@ -204,6 +231,8 @@ static void add_call(char *text, bool atomic)
 			span.depth = atoi(value + 6);
 		else if (!strcmp(value, "end=under_way"))
 			span.reason = GB_END_DETACH;
+		else if (!strncmp(value, "site=", 5))
+			span.site = site_of(d.threads[span.thread].process, value + 5);
 		else
 			set_value(&span, &d.probes[span.probe], value);
 	}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * lock_calls.c - what calls do to locks.
+ */
+#include "recording/lock_calls.h"
+
+#include "meaning/value.h"
+
+static const struct value *value_of(const struct def_probe *probe, enum meaning meaning)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == meaning && !probe->values[i].unobservable)
+			return &probe->values[i];
+	return NULL;
+}
+
+enum lock_does lock_call_does(const struct def_probe *probe)
+{
+	switch (probe->role) {
+	case ROLE_ACQUIRE:
+		return LOCK_TAKES;
+	case ROLE_TRY:
+		return LOCK_TRIES;
+	case ROLE_RELEASE:
+		return LOCK_GIVES_BACK;
+	case ROLE_WAIT:
+		return value_of(probe, MEANING_LOCK) ? LOCK_LENDS : LOCK_NOTHING;
+	default:
+		return LOCK_NOTHING;
+	}
+}
+
+bool lock_call_took(const struct def_probe *probe, const struct span *span)
+{
+	const struct value *done = value_of(probe, MEANING_DONE), *error = value_of(probe, MEANING_ERROR);
+	struct value_reading r = { .known = false };
+
+	if (span->reason != GB_END_RETURN && span->reason != GB_END_TAIL)
+		return false;
+	if (done || error)
+		r = value_read(done ?: error, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN);
+	if (!r.known || r.none) /* a program that does not ask whether it has the lock waits until it has */
+		return probe->role == ROLE_ACQUIRE;
+	return done ? r.number != 0 : !r.number;
+}
