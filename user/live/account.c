@@ -36,8 +36,6 @@ static int learn(struct live *live, uint32_t probe)
 		p.comm = p.object >= 0;
 	}
 	p.lock = p.is.group == GROUP_LOCK ? probe_value(def, MEANING_LOCK) : -1;
-	p.done = probe_value(def, MEANING_DONE);
-	p.error = probe_value(def, MEANING_ERROR);
 	live->probes[probe] = p;
 	return 0;
 }

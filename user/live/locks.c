@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "live/private.h"
+#include "recording/lock_calls.h"
 #include "util/array.h"
 
 #define LOCKS_MOST 16384 /* from here on those that nobody used in the interval are forgotten */
@@ -68,15 +69,6 @@ static void acquire(struct lock *lock, const struct span *span)
 	lock->is.holder = span->thread;
 }
 
-static bool has_got(const struct live *live, const struct live_probe *p, const struct span *span)
-{
-	int64_t value;
-
-	if (live_value(live, span, p->done, &value))
-		return value;
-	return live_value(live, span, p->error, &value) && !value;
-}
-
 static void release(struct lock *lock, const struct span *span)
 {
 	if (span->thread == lock->is.holder && span->start >= lock->acquired)
@@ -105,7 +97,7 @@ int locks_take(struct live *live, const struct live_probe *p, const struct span 
 			lock->is.waiting++;
 		break;
 	case ROLE_TRY:
-		if (ended && has_got(live, p, span))
+		if (ended && lock_call_took(&live->d->probes[span->probe], span))
 			acquire(lock, span);
 		break;
 	default:

@@ -19,7 +19,6 @@ struct live_probe {
 	int32_t object;      /* index of the value that says which barrier or communicator; -1: none */
 	bool comm;           /* it is a communicator */
 	int32_t lock;        /* index of the value that is the lock; -1: none */
-	int32_t done, error; /* of a try: index of the value that says whether it has it; -1: none */
 };
 
 struct live_state {

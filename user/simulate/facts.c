@@ -118,8 +118,6 @@ static unsigned answers(const struct value *v, enum want want, enum role role)
 		return v->meaning == MEANING_SELF;
 	case WANT_DONE:
 		return v->meaning == MEANING_DONE;
-	case WANT_ERROR:
-		return v->meaning == MEANING_ERROR;
 	case WANT_TASK:
 		return v->meaning == MEANING_TASK;
 	case WANT_WORKER:

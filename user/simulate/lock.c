@@ -13,6 +13,7 @@
 
 #include <uthash.h>
 
+#include "recording/lock_calls.h"
 #include "simulate/parts.h"
 
 struct lock_key {
@@ -141,19 +142,6 @@ static struct hold *give_back(struct sim_thread *thread, const struct lock *lock
 	return NULL;
 }
 
-static bool was_taken(const struct op *op, const struct span *span)
-{
-	int64_t number;
-
-	if (!span_returned(span))
-		return false;
-	if (op->facts->nwants[WANT_ERROR])
-		return fact_number(op->facts, WANT_ERROR, span, &number) && !number;
-	if (op->facts->nwants[WANT_DONE])
-		return fact_number(op->facts, WANT_DONE, span, &number) && number;
-	return op->kind == KIND_ACQUIRE;
-}
-
 int locks_feed(struct sim *sim, struct op *op, const struct span *span)
 {
 	struct lock *lock;
@@ -166,7 +154,7 @@ int locks_feed(struct sim *sim, struct op *op, const struct span *span)
 		return -ENOMEM;
 	op->lock_number = lock->number;
 	if (op->kind == KIND_ACQUIRE || op->kind == KIND_TRY) {
-		if (!was_taken(op, span))
+		if (!lock_call_took(&sim->d->probes[span->probe], span))
 			return 0;
 		op->hold = take(sim, lock, op);
 		if (!op->hold)

@@ -58,7 +58,6 @@ enum want {
 	WANT_OBJECT,
 	WANT_SELF,
 	WANT_DONE,
-	WANT_ERROR,
 	WANT_TASK,
 	WANT_WORKER,
 	WANT_NUMBER /* of requests */,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recording/lock_calls.h"
 #include "stuck/private.h"
 #include "util/array.h"
 
@@ -39,22 +40,6 @@ bool lock_named(const struct value *values, size_t count, const struct sent_word
 	return r.known && !r.none;
 }
 
-/* Did the call get the lock? */
-static bool has_got(const struct def_probe *probe, const struct span *span)
-{
-	const struct value *done = value_meaning(probe->values, probe->nvalues, MEANING_DONE),
-			   *error = value_meaning(probe->values, probe->nvalues, MEANING_ERROR);
-	struct value_reading r = { .known = false };
-
-	if (span->reason != GB_END_RETURN && span->reason != GB_END_TAIL)
-		return false;
-	if (probe->role == ROLE_ACQUIRE && !done)
-		return true;
-	if (done || error)
-		r = value_read(done ?: error, span->words, span->nwords, span->unread, true);
-	return r.known && (done ? r.number != 0 : !r.number);
-}
-
 static void forget(struct stuck *stuck, size_t i)
 {
 	stuck->holds[i] = stuck->holds[--stuck->nholds];
@@ -85,7 +70,7 @@ static int holds_take_span(struct stuck *stuck, const struct definitions *d, con
 	    !lock_named(probe->values, probe->nvalues, &sent, &hold.lock))
 		return 0;
 	hold.since = probe->role == ROLE_RELEASE ? span->start : span->end;
-	if (probe->role != ROLE_RELEASE && !has_got(probe, span))
+	if (probe->role != ROLE_RELEASE && !lock_call_took(probe, span))
 		return 0;
 	end_holds(stuck, &hold, probe->role == ROLE_RELEASE);
 	if (probe->role == ROLE_RELEASE)
