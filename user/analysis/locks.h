@@ -84,6 +84,7 @@ struct lock_key {
 	uint32_t model;   /* the first probe of its model */
 	uint32_t event;   /* the first probe of its kind, where locks have no name of their own; else NO_INDEX */
 	int32_t peer;     /* whose of the ranks; -1: has none */
+	uint64_t element; /* of an array of locks */
 	bool apart;       /* false: one of those that are not told apart, and value is a site */
 };
 
@@ -105,8 +106,8 @@ struct lock_attempt {
 
 struct lock {
 	struct lock_key key;
-	uint32_t probe; /* of the first call that took it */
-	uint32_t class; /* at last */
+	uint32_t probe;       /* of the first call that took it */
+	uint32_t class, site; /* at last; where it is taken most often, NO_INDEX: not known */
 	struct lock_hold *holds;
 	struct lock_attempt *first, *last;
 	uint32_t nholds;
@@ -133,8 +134,8 @@ struct lock_facts {
 	bool named;  /* which lock it is, one of its values says */
 	bool always; /* it has the lock where it returns */
 	uint32_t model, event;
-	const struct value *lock, *peer;
-	struct prepared_value prepared, prepared_peer;
+	const struct value *lock, *peer, *index;
+	struct prepared_value prepared, prepared_peer, prepared_index;
 };
 
 struct locks {
@@ -206,7 +207,7 @@ int lock_findings(struct locks *s, struct report *r);
 /* The class's rows of that kind begin here; *count: how many. */
 const struct lock_part *lock_rows(const struct lock_part *parts, size_t nparts, uint32_t lock, enum lock_part_kind kind,
 				  size_t *count);
-/* "lock.c:33 in add": what the lock, or the class, is called. */
+/* "lock 0x7f00 of GASP_PTHREAD_MUTEX_LOCK": what the lock, or the class, is called. */
 char *lock_label(const struct locks *s, const struct lock *lock, char *text, size_t room);
 
 /* locks_print.c */

@@ -97,6 +97,7 @@ static int order_of(const struct lock *x, const struct lock *y)
 	COMPARE(x->key.process, y->key.process);
 	COMPARE(x->key.value, y->key.value);
 	COMPARE(x->key.peer, y->key.peer);
+	COMPARE(x->key.element, y->key.element);
 	COMPARE(x->key.event, y->key.event);
 	return 0;
 }
@@ -157,6 +158,7 @@ static int put_into_class(struct locks *s, struct index *classes, uint32_t numbe
 	struct index_slot *slot;
 
 	lock->class = NO_INDEX;
+	lock->site = site;
 	if (lock->probe == NO_INDEX)
 		return 0;
 	slot = index_find(classes, index_key(apart, lock->key.model << 1 | (site != NO_INDEX)));
@@ -308,10 +310,9 @@ static void say_holder(const struct locks *s, uint32_t class, char *text, size_t
 	used = snprintf(text, room, "; most while %s held it (%s)", thread_label(s->d, thread->key.a, who, sizeof(who)),
 			format_time(ns, thread->blamed));
 	if (site && used >= 0 && (size_t)used < room)
-		snprintf(text + used, room - used, ", taken at %s and held for %s on average, %s at most",
+		snprintf(text + used, room - used, ", taken at %s and held for %s on average",
 			 site_label(s->d, site->key.a, where, sizeof(where)),
-			 format_time(mean, site->holds ? site->hold / site->holds : 0),
-			 format_time(ns, site->hold_max));
+			 format_time(mean, site->holds ? site->hold / site->holds : 0));
 }
 
 static bool is_convoy(const uint64_t of[LOCK_FIGURES])
@@ -336,8 +337,8 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	say_holder(s, class, holder, sizeof(holder));
 	return report_add_finding(
 		r, &finding,
-		"%zu thread%s waited %s in all (%.1f%% of the threads' time) for %s at %s: %s contended calls, the "
-		"longest %s%s; %.0f%% of the releases found somebody waiting already%s.",
+		"%zu thread%s waited %s in all (%.1f %% of the threads' time) for %s at %s: %s contended calls, the "
+		"longest %s%s; %.0f %% of the releases found somebody waiting already%s.",
 		who, plural(who), format_time(ns, of[LOCK_WAIT]), 100.0 * of[LOCK_WAIT] / r->wall,
 		lock_label(s, lock, label, sizeof(label)),
 		site_label(s->d, site ? site->key.a : NO_INDEX, where, sizeof(where)),
@@ -363,7 +364,7 @@ static int find_failed_tries(struct locks *s, struct report *r, uint32_t class)
 	say_holder(s, class, holder, sizeof(holder));
 	return report_add_finding(
 		r, &finding,
-		"%s attempts to take %s failed, most at %s; with the time until the next one they took %s (%.1f%% of "
+		"%s attempts to take %s failed, most at %s; with the time until the next one they took %s (%.1f %% of "
 		"the threads' time)%s.",
 		format_count(text, of[LOCK_FAILED]), lock_label(s, lock, label, sizeof(label)),
 		site_label(s->d, site ? site->key.a : NO_INDEX, where, sizeof(where)), format_time(ns, of[LOCK_SPIN]),

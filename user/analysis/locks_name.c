@@ -5,8 +5,9 @@
  * A lock is known by the value that calls name it by, in its process; that of a runtime whose processes reach into each
  * other's memory in the whole job. There it may have another address in each process: if it is a variable of the
  * program, it lies equally far from the program's code everywhere, so its distance to the call site is its name. The
- * peer of a call is a part of the name, too: a rank's window, an image's lock. What has no name (critical sections of
- * which there is only one) is told by the event, up to its last word: X_START and X_END, X_LOCK and X_UNLOCK.
+ * peer of a call is a part of the name, too: a rank's window, an image's lock; and which of an array of locks is meant.
+ * What has no name (critical sections of which there is only one) is told by the event, up to its last word: X_START
+ * and X_END, X_LOCK and X_UNLOCK.
  */
 #include "analysis/locks.h"
 
@@ -92,6 +93,7 @@ static void learn_names(struct lock_facts *facts, const struct def_probe *probe)
 {
 	facts->lock = value_at_call(probe, MEANING_LOCK);
 	facts->peer = value_at_call(probe, MEANING_PEER);
+	facts->index = value_at_call(probe, MEANING_INDEX);
 	facts->named = facts->lock;
 	for (uint32_t i = 0; i < probe->nvalues && !facts->named; i++)
 		facts->named = probe->values[i].meaning == MEANING_LOCK;
@@ -99,6 +101,8 @@ static void learn_names(struct lock_facts *facts, const struct def_probe *probe)
 		value_prepare(&facts->prepared, facts->lock);
 	if (facts->peer)
 		value_prepare(&facts->prepared_peer, facts->peer);
+	if (facts->index)
+		value_prepare(&facts->prepared_index, facts->index);
 }
 
 static int learn(struct locks *s, uint32_t index, struct lock_facts *facts)
@@ -200,12 +204,12 @@ uint32_t lock_site(struct locks *s, uint32_t site)
 static bool same_lock(const struct lock_key *a, const struct lock_key *b)
 {
 	return a->value == b->value && a->process == b->process && a->job == b->job && a->model == b->model &&
-	       a->event == b->event && a->peer == b->peer && a->apart == b->apart;
+	       a->event == b->event && a->element == b->element && a->peer == b->peer && a->apart == b->apart;
 }
 
 static uint64_t hash_of(const struct lock_key *key)
 {
-	uint64_t hash = mix(mix(key->apart, key->value), key->process);
+	uint64_t hash = mix(mix(mix(key->apart, key->value), key->element), key->process);
 
 	return mix(mix(hash, (uint64_t)key->job << 32 | key->model), (uint64_t)key->event << 32 | (uint32_t)key->peer);
 }
@@ -298,13 +302,15 @@ int lock_of_call(struct locks *s, const struct lock_facts *facts, const struct s
 	struct lock_key key = {
 		.process = process, .model = facts->model, .event = facts->event, .peer = -1, .apart = true
 	};
-	int64_t peer;
+	int64_t peer, element;
 
 	*lock = NO_INDEX;
 	if (facts->named && (!facts->lock || !lock_value(s, facts, span, &key.value)))
 		return 0;
 	if (facts->peer && prepared_number(&facts->prepared_peer, &sent, &peer))
 		key.peer = (int32_t)peer;
+	if (facts->index && prepared_number(&facts->prepared_index, &sent, &element))
+		key.element = element;
 	if (facts->job && def && def->rank >= 0) {
 		key.process = NO_INDEX;
 		key.job = s->several_jobs ? def->parent : 0;

@@ -85,15 +85,30 @@ static void say_unseen(const struct locks *s, const struct printer *p)
 
 /* --- text: the table ----------------------------------------------------------- */
 
+/* A class by its line, a lock by its name. */
+static char *row_label(const struct locks *s, const struct lock *lock, bool is_class, char *text, size_t room)
+{
+	char where[LABEL_ROOM], number[FORMAT_SIZE];
+
+	if (!is_class || lock->site == NO_INDEX)
+		return lock_label(s, lock, text, room);
+	site_label(s->d, lock->site, where, sizeof(where));
+	if (lock->locks > 1)
+		snprintf(text, room, "%s (%s locks)", where, format_count(number, lock->locks));
+	else
+		snprintf(text, room, "%s", where);
+	return text;
+}
+
 static void print_row(const struct locks *s, const struct printer *p, struct table *t, const struct lock *lock,
-		      const char *indent)
+		      bool is_class)
 {
 	const uint64_t *of = lock->sums.of;
 	uint64_t held = lock->locks > 1 ? lock->longest_held : of[LOCK_HELD];
 	char label[LABEL_ROOM + 64], text[FORMAT_SIZE];
 	bool holds = !s->sampled && lock->key.apart;
 
-	table_cell(t, "%s%s", indent, lock_label(s, lock, label, sizeof(label)));
+	table_cell(t, "%s%s", is_class ? "" : "  ", row_label(s, lock, is_class, label, sizeof(label)));
 	table_cell(t, "%s", format_count(text, of[LOCK_ACQUIRED]));
 	if (!holds) {
 		for (int i = 0; i < 6; i++)
@@ -111,7 +126,7 @@ static void print_row(const struct locks *s, const struct printer *p, struct tab
 
 static void print_pairs(const struct locks *s, const struct printer *p, uint32_t class)
 {
-	char holder[LABEL_ROOM], waiter[LABEL_ROOM], taken[LABEL_ROOM], waits[LABEL_ROOM], ns[FORMAT_SIZE],
+	char holder[LABEL_ROOM], waiter[LABEL_ROOM], taken[LABEL_ROOM + 16], waits[LABEL_ROOM], ns[FORMAT_SIZE],
 		label[LABEL_ROOM + 64];
 	size_t count;
 	const struct lock_part *rows = lock_rows(s->class_parts, s->nclass_parts, class, PART_PAIR, &count);
@@ -121,13 +136,13 @@ static void print_pairs(const struct locks *s, const struct printer *p, uint32_t
 		const struct lock_part_key *key = &rows[i].key;
 		struct paragraph item = printer_item(p, "-");
 
-		paragraph_words(&item, "%s: %s waited %s at %s while %s held it",
+		strcpy(taken, ", taken at ");
+		site_label(s->d, key->c, taken + strlen(taken), LABEL_ROOM);
+		paragraph_words(&item, "%s: %s waited %s at %s while %s held it%s",
 				i ? "and" : lock_label(s, &s->classes[class], label, sizeof(label)),
 				thread_label(s->d, key->b, waiter, sizeof(waiter)), format_time(ns, rows[i].wait),
 				site_label(s->d, key->d, waits, sizeof(waits)),
-				thread_label(s->d, key->a, holder, sizeof(holder)));
-		if (key->c != NO_INDEX)
-			paragraph_words(&item, ", taken at %s", site_label(s->d, key->c, taken, sizeof(taken)));
+				thread_label(s->d, key->a, holder, sizeof(holder)), key->c != NO_INDEX ? taken : "");
 		paragraph_end(&item);
 	}
 	if (p->whole && count > shown)
@@ -155,7 +170,7 @@ static void print_locks_of(const struct locks *s, const struct printer *p, struc
 
 		if (lock->class != class || !lock->sums.of[LOCK_WAIT])
 			continue;
-		print_row(s, p, t, lock, "  ");
+		print_row(s, p, t, lock, false);
 		shown++;
 	}
 }
@@ -191,7 +206,7 @@ void locks_print(void *state, const struct printer *p)
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
 	for (size_t i = 0; i < shown; i++) {
-		print_row(s, p, &t, &s->classes[i], "");
+		print_row(s, p, &t, &s->classes[i], true);
 		print_locks_of(s, p, &t, i);
 	}
 	printer_heading(p, "  (contended: another thread's hold ended within the call; handed on: releases at which "
