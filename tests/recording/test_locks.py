@@ -167,6 +167,14 @@ def test_calls_were_lost(tmp_path):
     assert (one["holds"], one["hold_ns"]) == (2, 100 + 90)
 
 
+def test_measurement_was_off(tmp_path):
+    """Thread 1 may have given the lock back meanwhile; it is held as long as that is known."""
+    one = only(report(tmp_path, threads(2) + lock(1, 100, 110) + "control 1 200 0\ncontrol 1 400 1\n"
+                      + lock(2, 500, 600) + unlock(2, 700, 705) + unlock(1, 800, 810)))
+    assert (one["holds_without_end"], one["holds_without_start"], one["contended"]) == (1, 1, 0)
+    assert (one["holds"], one["held_ns"]) == (1, 90 + 100)
+
+
 def test_calls_were_only_counted(tmp_path):
     told, findings, text = report(tmp_path, THREE + "sum 1 pthread_mutex_unlock 0 0 40\n", whole=True)
     one = only(told)
@@ -204,6 +212,34 @@ def test_many_locks_of_one_line(tmp_path):
     assert pairs(group) == {(1, 2): 500}
     assert group["held_ns"] == 950 and group["serial_share"] == pytest.approx(95 / 9230, rel=1e-3)
     assert "10 locks of GASP_PTHREAD_MUTEX_LOCK" in printed
+
+
+def test_more_locks_than_are_told_apart(tmp_path):
+    """Of those beyond only calls are known."""
+    text = threads(2) + "".join(lock(1, at, at + 1, 0x10000 + at, 50) + unlock(1, at + 2, at + 3, 0x10000 + at)
+                                for at in range(0, 10 * 65536, 10))
+    at = 10 * 65536
+    text += lock(1, at, at + 5, 0x10, 60) + unlock(1, at + 100, at + 105, 0x10)
+    text += lock(2, at + 50, at + 110, 0x10, 60) + unlock(2, at + 200, at + 205, 0x10)
+    told, findings, printed = report(tmp_path, text, whole=True)
+    assert told["not_told_apart"] == 4
+    by_line = {group["sites"][0]["site"].rsplit("/", 1)[-1]: group for group in told["classes"]}
+    assert (by_line["lock.c:50"]["locks"], by_line["lock.c:50"]["acquired"]) == (65536, 65536)
+    beyond = by_line["lock.c:60"]
+    assert (beyond["acquired"], beyond["contended"], beyond["hold_ns"], beyond["uncontended_ns"]) == (
+        2, None, None, None)
+    assert "than can be told apart" in printed
+
+
+def test_one_of_an_array_of_locks(tmp_path):
+    def of_image(tid, start, end, what, index):
+        return call(tid, start, end, f"_gfortran_caf_{what}", token=0x9000, index=index, image=1)
+    text = ranks(2, init=False) + of_image(1, 100, 110, "lock", 0) + of_image(1, 200, 210, "unlock", 0)
+    text += of_image(2, 150, 160, "lock", 1) + of_image(2, 170, 180, "unlock", 1)
+    text += of_image(2, 190, 215, "lock", 0) + of_image(2, 220, 225, "unlock", 0)
+    text += call(2, 400, 410, "_gfortran_caf_get", image=1)
+    told = report(tmp_path, text)
+    assert {(one["acquired"], one["contended"]) for one in told["locks"]} == {(2, 1), (1, 0)}
 
 
 def test_one_lock_in_all_ranks(tmp_path):

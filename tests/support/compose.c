@@ -14,6 +14,8 @@
  *
  * atomic TID TIME SYMBOL
  *
+ * control PID TIME VALUE: measurement of the process is off (0) from then on, or on again
+ *
  * lost TID COUNT: so many calls of the thread are lost here
  *
  * sum TID SYMBOL LOST SUMMED SKIPPED: calls of the thread that the kernel's sums have
@@ -251,6 +253,17 @@ static void add_call(char *text, bool atomic)
 		d.run.end = span.end;
 }
 
+static void add_control(uint32_t process, uint64_t time, int value)
+{
+	uint32_t index = definitions_add_control(&d);
+
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.controls[index] = (struct def_control){
+		.time = BEGIN + time, .process = process, .thread = NO_INDEX, .value = value, .who = copy("test")
+	};
+}
+
 static void lose(uint32_t thread, unsigned long count)
 {
 	struct gap gap = { .thread = thread, .count = count, .after = last_ends[thread] ? last_ends[thread] : BEGIN };
@@ -334,7 +347,7 @@ int main(int argc, char **argv)
 		return 1;
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned long a;
-		long b;
+		long b, c;
 
 		line_number++;
 		if (sscanf(line, "process %lu %ld", &a, &b) == 2)
@@ -343,6 +356,8 @@ int main(int argc, char **argv)
 			add_thread(process_of(a), b);
 		else if (sscanf(line, "end %lu", &a) == 1)
 			d.run.end = BEGIN + a;
+		else if (sscanf(line, "control %lu %ld %ld", &a, &b, &c) == 3)
+			add_control(process_of(a), b, c);
 		else if (sscanf(line, "lost %lu %ld", &a, &b) == 2)
 			lose(thread_of(a), b);
 		else if (!strncmp(line, "sum ", 4))
@@ -352,7 +367,7 @@ int main(int argc, char **argv)
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, comm, call, atomic, lost, sum or end");
+			fail("process, thread, comm, call, atomic, control, lost, sum or end");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;

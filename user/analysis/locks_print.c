@@ -80,7 +80,7 @@ static void say_unseen(const struct locks *s, const struct printer *p)
 		  "calls of which it is not known which lock they were for: they are not in the table.");
 	say_count(p, s->beyond,
 		  "calls were for further locks than can be told apart: of these nothing is known but "
-		  "their number and duration.");
+		  "their number.");
 }
 
 /* --- text: the table ----------------------------------------------------------- */
@@ -368,6 +368,14 @@ static void put_lock(const struct locks *s, struct json *j, const struct lock *l
 	json_key_int_known(j, "peer", lock->key.peer, lock->key.peer >= 0);
 }
 
+/* Of a class with many those of which there is something to say. */
+static bool is_told(const struct locks *s, const struct lock *lock)
+{
+	const uint64_t *of = lock->sums.of;
+
+	return s->classes[lock->class].locks == 1 || of[LOCK_CONTENDED] || of[LOCK_FAILED];
+}
+
 void locks_json(void *state, const struct report *r, struct json *j)
 {
 	const struct locks *s = state;
@@ -396,7 +404,7 @@ void locks_json(void *state, const struct report *r, struct json *j)
 	for (size_t i = 0; i < s->nlocks; i++) {
 		const struct lock *lock = &s->locks[s->order[i]];
 
-		if (lock->class == NO_INDEX)
+		if (lock->class == NO_INDEX || !is_told(s, lock))
 			continue;
 		json_object(j);
 		put_lock(s, j, lock);

@@ -14,11 +14,11 @@
 struct live_probe {
 	struct accounted_probe is;
 	bool ready;
-	bool ranks;          /* of a runtime whose threads are the ranks of a job */
-	bool meets;          /* threads meet in it */
-	int32_t object;      /* index of the value that says which barrier or communicator; -1: none */
-	bool comm;           /* it is a communicator */
-	int32_t lock;        /* index of the value that is the lock; -1: none */
+	bool ranks;     /* of a runtime whose threads are the ranks of a job */
+	bool meets;     /* threads meet in it */
+	int32_t object; /* index of the value that says which barrier or communicator; -1: none */
+	bool comm;      /* it is a communicator */
+	int32_t lock;   /* index of the value that is the lock; -1: none */
 };
 
 struct live_state {
