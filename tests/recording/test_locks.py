@@ -98,7 +98,7 @@ def test_long_is_not_contended(tmp_path):
 
 def test_taken_again_by_its_holder(tmp_path):
     one = only(report(tmp_path, threads(2) + lock(1, 100, 110) + lock(1, 120, 130) + unlock(1, 140, 145)
-                      + lock(2, 115, 210) + unlock(1, 200, 205) + unlock(2, 300, 305)))
+                      + lock(2, 115, 210) + unlock(1, 200, 205) + unlock(2, 230, 235)))
     assert (one["acquired"], one["nested"], one["contended"], one["holds"]) == (3, 1, 1, 2)
     assert pairs(one) == {(1, 2): 85} and one["hold_max_ns"] == 90
 
@@ -142,6 +142,13 @@ def test_failed_attempts(tmp_path):
     assert pairs(one) == {(1, 2): 30, (1, 3): 10} and places(one, "failed") == {"lock.c:30": 3, "?": 1}
 
 
+def test_attempts_at_two_locks_by_turns(tmp_path):
+    """Each is tried once: that is no spinning."""
+    told = report(tmp_path, threads(2) + lock(1, 0, 10) + lock(1, 20, 30, 0x6000) + trylock(2, 100, 110, result=16)
+                  + trylock(2, 200, 210, 0x6000, result=16) + unlock(1, 300, 305) + unlock(1, 310, 315, 0x6000))
+    assert [one["spin_ns"] for one in told["locks"]] == [10, 10]
+
+
 def test_an_attempt_that_waits(tmp_path):
     """In vain, and then not."""
     one = only(report(tmp_path, threads(2) + lock(1, 100, 110) + timedlock(2, 120, 220, result=110)
@@ -181,6 +188,7 @@ def test_calls_were_only_counted(tmp_path):
     assert told["only_counted"] == 40 and not findings
     assert (one["acquired"], one["wait_ns"], one["contended"], one["hold_ns"], one["serial_share"]) == (
         3, None, None, None, None)
+    assert one["pairs"] is None and {row["blamed_ns"] for row in one["sites"] + one["threads"]} == {None}
     assert "were counted only" in text
 
 

@@ -15,6 +15,12 @@
 #define PAIRS_SHOWN 5 /* of each lock, in the section by itself */
 #define WORTH 1000    /* one in so many of the threads' time: less is not shown in the whole report */
 
+/* Is it known who held it? */
+static bool knows_holds(const struct locks *s, const struct lock *lock)
+{
+	return !s->sampled && lock->key.apart;
+}
+
 static uint64_t mean(uint64_t sum, uint64_t count)
 {
 	return count ? sum / count : 0;
@@ -106,7 +112,7 @@ static void print_row(const struct locks *s, const struct printer *p, struct tab
 	const uint64_t *of = lock->sums.of;
 	uint64_t held = lock->locks > 1 ? lock->longest_held : of[LOCK_HELD];
 	char label[LABEL_ROOM + 64], text[FORMAT_SIZE];
-	bool holds = !s->sampled && lock->key.apart;
+	bool holds = knows_holds(s, lock);
 
 	table_cell(t, "%s%s", is_class ? "" : "  ", row_label(s, lock, is_class, label, sizeof(label)));
 	table_cell(t, "%s", format_count(text, of[LOCK_ACQUIRED]));
@@ -274,7 +280,7 @@ static void put_share(struct json *j, const char *key, uint64_t part, uint64_t w
 
 static void put_figures(const struct locks *s, struct json *j, const struct lock *lock)
 {
-	bool known = !s->sampled && lock->key.apart;
+	bool known = knows_holds(s, lock);
 	const uint64_t *of = lock->sums.of;
 	uint64_t held = lock->locks > 1 ? lock->longest_held : of[LOCK_HELD],
 		 busy = lock->locks > 1 ? lock->longest_busy : of[LOCK_BUSY];
@@ -296,17 +302,17 @@ static void put_site(const struct locks *s, struct json *j, const char *key, uin
 	free(place);
 }
 
-static void put_part(struct json *j, const struct lock_part *part)
+static void put_part(struct json *j, const struct lock_part *part, bool known)
 {
 	json_key_uint(j, "acquired", part->acquired);
 	json_key_uint(j, "failed", part->failed);
-	json_key_uint(j, "contended", part->contended);
-	json_key_uint(j, "wait_ns", part->wait);
-	json_key_uint(j, "wait_max_ns", part->wait_max);
-	json_key_uint(j, "holds", part->holds);
-	json_key_uint(j, "hold_ns", part->hold);
-	json_key_uint(j, "hold_max_ns", part->hold_max);
-	json_key_uint(j, "blamed_ns", part->blamed);
+	json_key_uint_known(j, "contended", part->contended, known);
+	json_key_uint_known(j, "wait_ns", part->wait, known);
+	json_key_uint_known(j, "wait_max_ns", part->wait_max, known);
+	json_key_uint_known(j, "holds", part->holds, known);
+	json_key_uint_known(j, "hold_ns", part->hold, known);
+	json_key_uint_known(j, "hold_max_ns", part->hold_max, known);
+	json_key_uint_known(j, "blamed_ns", part->blamed, known);
 }
 
 static void put_thread(const struct locks *s, const struct report *r, struct json *j, const char *key, uint32_t thread)
@@ -321,7 +327,7 @@ static void put_thread(const struct locks *s, const struct report *r, struct jso
 }
 
 static void put_parts(const struct locks *s, const struct report *r, struct json *j, const struct lock_part *parts,
-		      size_t nparts, uint32_t lock)
+		      size_t nparts, uint32_t lock, bool known)
 {
 	static const char *const keys[] = { "sites", "threads", "pairs" };
 
@@ -330,6 +336,10 @@ static void put_parts(const struct locks *s, const struct report *r, struct json
 		const struct lock_part *rows = lock_rows(parts, nparts, lock, kind, &count);
 
 		json_key(j, keys[kind]);
+		if (kind == PART_PAIR && !known) {
+			json_null(j);
+			continue;
+		}
 		json_array(j);
 		for (size_t i = 0; i < count; i++) {
 			json_object(j);
@@ -346,7 +356,7 @@ static void put_parts(const struct locks *s, const struct report *r, struct json
 				json_key_uint(j, "wait_ns", rows[i].wait);
 				json_key_uint(j, "wait_max_ns", rows[i].wait_max);
 			} else {
-				put_part(j, &rows[i]);
+				put_part(j, &rows[i], known);
 			}
 			json_end_object(j);
 		}
@@ -395,7 +405,7 @@ void locks_json(void *state, const struct report *r, struct json *j)
 		json_key_string(j, "model", s->d->probes[s->classes[i].probe].model);
 		json_key_uint(j, "locks", s->classes[i].locks);
 		put_figures(s, j, &s->classes[i]);
-		put_parts(s, r, j, s->class_parts, s->nclass_parts, i);
+		put_parts(s, r, j, s->class_parts, s->nclass_parts, i, knows_holds(s, &s->classes[i]));
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -410,7 +420,7 @@ void locks_json(void *state, const struct report *r, struct json *j)
 		put_lock(s, j, lock);
 		json_key_uint(j, "class", lock->class);
 		put_figures(s, j, lock);
-		put_parts(s, r, j, s->parts, s->nparts, s->order[i]);
+		put_parts(s, r, j, s->parts, s->nparts, s->order[i], knows_holds(s, lock));
 		json_end_object(j);
 	}
 	json_end_array(j);
