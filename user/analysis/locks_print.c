@@ -11,9 +11,10 @@
 #include "analysis/put.h"
 #include "util/format.h"
 
-#define ROWS_SHOWN 3  /* where the section is one of many */
-#define PAIRS_SHOWN 5 /* of each lock, in the section by itself */
-#define WORTH 1000    /* one in so many of the threads' time: less is not shown in the whole report */
+#define ROWS_SHOWN 3    /* where the section is one of many */
+#define PAIRS_SHOWN 5   /* of each lock, in the section by itself */
+#define UNEXPLAINED 100 /* one in so many of the threads' time, likewise */
+#define WORTH 1000      /* one in so many of the threads' time: less is not shown in the whole report */
 
 /* Is it known who held it? */
 static bool knows_holds(const struct locks *s, const struct lock *lock)
@@ -155,6 +156,22 @@ static void print_pairs(const struct locks *s, const struct printer *p, uint32_t
 		printer_rest(p, shown, count, "pairs of a holder and a waiter");
 }
 
+/* Long calls, and nobody was seen to have the lock. */
+static void say_unexplained(const struct locks *s, const struct printer *p, const struct lock *class)
+{
+	const uint64_t *of = class->sums.of;
+	char label[LABEL_ROOM + 64], ns[FORMAT_SIZE], text[LABEL_ROOM + 400];
+
+	if (!knows_holds(s, class) || !of[LOCK_UNCONTENDED] || of[LOCK_UNCONTENDED] < p->r->wall / UNEXPLAINED)
+		return;
+	snprintf(text, sizeof(text),
+		 "%s: calls took %s in which nobody was seen to give the lock back: it may be free and slow to take, "
+		 "or who held it was not seen%s.",
+		 row_label(s, class, true, label, sizeof(label)), format_time(ns, of[LOCK_UNCONTENDED]),
+		 class->key.process == NO_INDEX ? ", as the lock has another name in each process" : "");
+	printer_paragraph(p, "-", text);
+}
+
 static bool is_worth(const struct locks *s, const struct printer *p, const struct lock *class)
 {
 	const uint64_t *of = class->sums.of;
@@ -221,6 +238,8 @@ void locks_print(void *state, const struct printer *p)
 	printer_rest(p, shown, worth, "classes of locks");
 	for (size_t i = 0; i < (p->whole ? shown : 1); i++)
 		print_pairs(s, p, i);
+	for (size_t i = 0; i < shown; i++)
+		say_unexplained(s, p, &s->classes[i]);
 	say_unseen(s, p);
 }
 
