@@ -261,6 +261,17 @@ def test_one_lock_in_all_ranks(tmp_path):
     assert one["pid"] is None and pairs(one) == {(1, 2): 50}
 
 
+def test_a_variable_of_the_program_in_all_ranks(tmp_path):
+    """The program is mapped elsewhere in each rank, and its lock with it."""
+    text = ranks(2, init=False)
+    for tid, base, times in (1, 0x555500000000, (100, 110, 200, 210)), (2, 0x561200000000, (150, 220, 300, 310)):
+        text += call(tid, *times[:2], "shmem_set_lock", lock=base + 0x4070, site=f"job.c:8@{base:#x}")
+        text += call(tid, *times[2:], "shmem_clear_lock", lock=base + 0x4070, site=f"job.c:9@{base:#x}")
+    text += call(2, 400, 410, "shmem_getmem", pe=0)
+    one = only(report(tmp_path, text))
+    assert one["lock"] == "0x4070" and pairs(one) == {(1, 2): 50}
+
+
 def test_a_mutex_of_each_process(tmp_path):
     text = ranks(2, init=False) + lock(1, 100, 110) + unlock(1, 200, 210) + lock(2, 150, 160) + unlock(2, 170, 180)
     told = report(tmp_path, text)

@@ -10,7 +10,7 @@
  *
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
  * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
- * site=FILE:LINE, where it was made.
+ * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address.
  *
  * atomic TID TIME SYMBOL
  *
@@ -187,10 +187,24 @@ static void set_value(struct span *span, const struct def_probe *probe, char *te
 		fail(text);
 }
 
-/* FILE:LINE of the process. */
+static uint32_t program_image(void)
+{
+	if (!d.nimages) {
+		uint32_t index = definitions_add_image(&d);
+
+		if (index == NO_INDEX)
+			fail("out of memory");
+		d.images[index] = (struct def_image){ .path = copy("/home/user/job") };
+	}
+	return 0;
+}
+
+/* FILE:LINE of the process, or FILE:LINE@BASE. */
 static uint32_t site_of(uint32_t process, char *place)
 {
 	char *colon = strchr(place, ':');
+	char *at = colon ? strchr(colon, '@') : NULL;
+	uint64_t base = at ? strtoull(at + 1, NULL, 0) : 0;
 	uint32_t line = colon ? strtoul(colon + 1, NULL, 10) : 0, index;
 
 	if (!line)
@@ -204,8 +218,9 @@ static uint32_t site_of(uint32_t process, char *place)
 	if (index >= MOST)
 		fail("too many sites");
 	d.sites[index] = (struct def_site){ .process = process,
-					    .address = 0x401000 + 16 * line,
-					    .image = NO_INDEX,
+					    .address = (at ? base : 0x400000) + 0x1000 + 16 * line,
+					    .offset = at ? 0x1000 + 16 * line : 0,
+					    .image = at ? program_image() : NO_INDEX,
 					    .located = true,
 					    .file = copy(place),
 					    .line = line,
