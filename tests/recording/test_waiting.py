@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who waits for whom, how long, and what that one does meanwhile: recordings in which each answer can be read off.
+
+Times are ns; thread n is rank n - 1.
+"""
+import json
+
+import pytest
+
+import composed
+import gaspbpf
+from composed import call, ranks, receive, send
+
+pytestmark = pytest.mark.files
+
+
+def barrier(tid, start, end):
+    return call(tid, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+
+
+def report(tmp_path, text, *sections):
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    result = gaspbpf.run("report", "--json", recording, *(word for name in sections for word in ("-S", name)))
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def states(seen):
+    return {(pair["state"], pair["waiting"]["tid"], pair["for"]["tid"]): pair["waited_ns"]
+            for pair in seen["wait_states"]["pairs"]}
+
+
+def causes(seen):
+    """{(who, does, after, before or the call): (direct, passed on)}"""
+    def event(called):
+        return called and called["event"].removeprefix("GASP_MPI_")
+    return {(cause["tid"], cause["does"], event(cause["call"]) or (event(cause["after"]), event(cause["before"]))):
+            (cause["direct_ns"], cause["passed_on_ns"]) for cause in seen["delays"]["causes"]}
+
+
+def test_a_late_sender_and_a_late_arrival(tmp_path):
+    seen = report(tmp_path, composed.LATE_SENDER)
+    assert states(seen) == {("late_sender", 2, 1): 50, ("wait_at_barrier", 1, 2): 80}
+    assert causes(seen) == {(1, "computes", ("INIT", "SEND")): (50, 0), (2, "computes", ("RECV", "BARRIER")): (80, 0)}
+
+
+def test_waiting_is_passed_on(tmp_path):
+    """Rank 0 computes, rank 1 waits for it, rank 2 for rank 1: from 30 on for what rank 0 does, from 210 on for rank
+    1's own work."""
+    seen = report(tmp_path, ranks(3) + send(1, 200, 205, 1) + receive(2, 20, 210, 0) + send(2, 250, 255, 2)
+                  + receive(3, 30, 260, 1))
+    assert states(seen) == {("late_sender", 2, 1): 180, ("late_sender", 3, 2): 220}
+    assert causes(seen) == {
+        (1, "computes", ("INIT", "SEND")): (180, 170),  # 20 to 200 for rank 1, 30 to 200 for rank 2
+        (2, "calls", "RECV"): (10, 0),                  # taking it in
+        (2, "computes", ("RECV", "SEND")): (40, 0)}
+
+
+def test_all_wait_for_the_last(tmp_path):
+    seen = report(tmp_path, ranks(4) + "".join(barrier(tid, start, 410) for tid, start in enumerate([100, 150, 400, 200],
+                                                                                                  1)))
+    assert states(seen) == {("wait_at_barrier", 1, 3): 300, ("wait_at_barrier", 2, 3): 250,
+                            ("wait_at_barrier", 4, 3): 200}
+    assert causes(seen) == {(3, "computes", ("INIT", "BARRIER")): (750, 0)}
+    place, = seen["meetings"]
+    assert (place["meetings"], place["spread_ns"], place["others_wait_ns"]) == (1, 300, 750)
+    assert [(each["tid"], each["last"]) for each in place["members"] if each["last"]] == [(3, 1)]
+
+
+def test_nobody_waits_for_who_is_there(tmp_path):
+    seen = report(tmp_path, ranks(2) + send(1, 100, 110, 1) + receive(2, 150, 160, 0) + barrier(1, 200, 210)
+                  + barrier(2, 200, 210))
+    assert states(seen) == {} and causes(seen) == {}
+
+
+def test_a_send_that_waits_for_its_receive(tmp_path):
+    seen = report(tmp_path, ranks(2) + send(1, 100, 320, 1) + receive(2, 300, 310, 0))
+    assert states(seen) == {("late_receiver", 1, 2): 200}
+
+
+def test_only_the_root_of_a_reduction_waits_unless_others_stay(tmp_path):
+    def reduce(tid, start, end):
+        return call(tid, start, end, "MPI_Reduce", **{"comm.id": 0, "comm.rank": tid - 1, "root": 0})
+    seen = report(tmp_path, ranks(4) + reduce(1, 100, 520) + reduce(2, 100, 105) + reduce(3, 100, 510)
+                  + reduce(4, 500, 505))
+    assert states(seen) == {("early_reduce", 1, 4): 400, ("early_reduce", 3, 4): 400}
+
+
+def test_a_broadcast_waits_for_its_root(tmp_path):
+    def broadcast(tid, start, end):
+        return call(tid, start, end, "MPI_Bcast", **{"comm.id": 0, "comm.rank": tid - 1, "root": 1})
+    seen = report(tmp_path, ranks(3) + broadcast(1, 100, 310) + broadcast(2, 300, 305) + broadcast(3, 400, 405))
+    assert states(seen) == {("late_broadcast", 1, 2): 200}
+
+
+def test_a_wait_for_several_is_for_the_last_of_them(tmp_path):
+    text = ranks(3) + send(2, 200, 205, 0) + send(3, 300, 305, 0)
+    text += "".join(call(1, 20 + 10 * i, 25 + 10 * i, "MPI_Irecv", source=source, tag=0, request=i, **{"comm.id": 0})
+                    for i, source in enumerate([1, 2]))
+    text += "call 1 100 310 MPI_Waitall count=2 requests[0]=0 requests[1]=1\n"
+    seen = report(tmp_path, text)
+    assert states(seen) == {("late_sender", 1, 3): 200}
+
+
+def test_who_was_joined_late_is_not_known(tmp_path):
+    """What rank 0 did before it was observed, nobody can say: no more than that is told of it."""
+    late = "process 1 0\nprocess 2 1\n" + call(1, 190, 195, "MPI_Comm_rank") + call(2, 0, 10, "MPI_Init")
+    seen = report(tmp_path, late + barrier(1, 200, 210) + barrier(2, 50, 210), "delays")
+    assert sum(cause["direct_ns"] for cause in seen["delays"]["causes"]) == 150
+    return seen
+
+
+def test_lost_calls(tmp_path):
+    """Of a process with a gap nothing is put together, and that is said."""
+    text = ranks(2) + "gap 1 60 90 3\n" + send(1, 100, 110, 1) + receive(2, 50, 130, 0)
+    seen = report(tmp_path, text)
+    assert seen["wait_states"]["lossy_processes"] == 1 and states(seen) == {}
