@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uthash.h>
+
 #include "meaning/value.h"
 #include "recording/definitions.h"
+#include "util/array.h"
 
 #define RUNS_MOST 65536 /* of a communicator; members beyond are not known */
 
@@ -185,23 +188,33 @@ const char *comm_check(const struct def_comm *comm, const struct definitions *d)
 
 /* --- finding ----------------------------------------------------------- */
 
-struct comm_index {
-	const struct definitions *d;
-	const struct value **handles;   /* by probe: the value that has the handle; NULL: none */
-	const struct def_comm **sorted; /* by process, handle, since */
-	size_t count;
+#define RECENT 64 /* a power of two */
+
+/* What one handle of a process has meant. */
+struct comm_chain {
+	struct {
+		uint64_t handle;
+		uint32_t process, zero;
+	} key;
+	uint32_t last; /* index of the latest */
+	UT_hash_handle hh;
 };
 
-static int compare(const void *left, const void *right)
-{
-	const struct def_comm *a = *(const struct def_comm *const *)left, *b = *(const struct def_comm *const *)right;
+/* An answer, and how long it holds: nearly all calls of a process name the same few. */
+struct recent_comm {
+	uint64_t handle, from, to; /* ns; from == to: none */
+	uint32_t process, index;
+};
 
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	if (a->handle != b->handle)
-		return a->handle < b->handle ? -1 : 1;
-	return a->since < b->since ? -1 : a->since > b->since;
-}
+struct comm_index {
+	const struct definitions *d;
+	const struct value **handles; /* by probe: the value that has the handle; NULL: none */
+	size_t nprobes, probes_room;
+	struct comm_chain *chains;
+	uint32_t *before; /* by communicator: the one before it of the same handle; NO_INDEX: none */
+	size_t count, room;
+	struct recent_comm recent[RECENT];
+};
 
 /* Of several values the first one is the communicator that the call works on; others tell more of it, or are what it
  * made. */
@@ -213,6 +226,60 @@ static const struct value *handle_of(const struct def_probe *probe)
 	return NULL;
 }
 
+static struct comm_chain *chain_of(const struct comm_index *index, uint32_t process, uint64_t handle)
+{
+	struct comm_chain *chain, wanted = { .key = { handle, process, 0 } };
+
+	HASH_FIND(hh, index->chains, &wanted.key, sizeof(wanted.key), chain);
+	return chain;
+}
+
+/* Takes the next one in. False: out of memory. */
+static bool append(struct comm_index *index)
+{
+	uint32_t next = index->count;
+	const struct def_comm *comm = &index->d->comms[next];
+	struct comm_chain *chain = chain_of(index, comm->process, comm->handle);
+
+	if (array_one_more(&index->before, &index->room, index->count, sizeof(*index->before)))
+		return false;
+	if (!chain) {
+		chain = calloc(1, sizeof(*chain));
+		if (!chain)
+			return false;
+		chain->key.handle = comm->handle;
+		chain->key.process = comm->process;
+		chain->last = NO_INDEX;
+		HASH_ADD(hh, index->chains, key, sizeof(chain->key), chain);
+		if (!chain->hh.tbl) {
+			free(chain);
+			return false;
+		}
+	}
+	index->before[next] = chain->last;
+	chain->last = next;
+	index->count++;
+	return true;
+}
+
+/* Takes in what has come to the definitions. False: out of memory. */
+static bool catch_up(struct comm_index *index)
+{
+	const struct definitions *d = index->d;
+
+	if (index->count < d->ncomms)
+		memset(index->recent, 0, sizeof(index->recent));
+	while (index->count < d->ncomms)
+		if (!append(index))
+			return false;
+	if (index->nprobes < d->nprobes &&
+	    array_reach(&index->handles, &index->probes_room, d->nprobes, sizeof(*index->handles)))
+		return false;
+	for (; index->nprobes < d->nprobes; index->nprobes++)
+		index->handles[index->nprobes] = handle_of(&d->probes[index->nprobes]);
+	return true;
+}
+
 struct comm_index *comm_index_new(const struct definitions *d)
 {
 	struct comm_index *index = calloc(1, sizeof(*index));
@@ -220,56 +287,58 @@ struct comm_index *comm_index_new(const struct definitions *d)
 	if (!index)
 		return NULL;
 	index->d = d;
-	index->count = d->ncomms;
-	index->sorted = calloc(d->ncomms + 1, sizeof(*index->sorted));
-	index->handles = calloc(d->nprobes + 1, sizeof(*index->handles));
-	if (!index->sorted || !index->handles) {
+	if (!catch_up(index)) {
 		comm_index_free(index);
 		return NULL;
 	}
-	for (size_t i = 0; i < d->ncomms; i++)
-		index->sorted[i] = &d->comms[i];
-	qsort(index->sorted, index->count, sizeof(*index->sorted), compare);
-	for (size_t i = 0; i < d->nprobes; i++)
-		index->handles[i] = handle_of(&d->probes[i]);
 	return index;
 }
 
 void comm_index_free(struct comm_index *index)
 {
+	struct comm_chain *chain, *next;
+
 	if (!index)
 		return;
-	free(index->sorted);
+	HASH_ITER (hh, index->chains, chain, next) {
+		HASH_DEL(index->chains, chain);
+		free(chain);
+	}
+	free(index->before);
 	free(index->handles);
 	free(index);
 }
 
-const struct def_comm *comm_find(const struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time)
+const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time)
 {
-	const struct def_comm key = { .process = process, .handle = handle, .since = time }, *wanted = &key;
-	size_t low = 0, high = index->count;
+	struct recent_comm *recent = &index->recent[(handle >> 4 ^ process) % RECENT];
+	const struct def_comm *comms = index->d->comms;
+	const struct comm_chain *chain;
+	uint64_t until = UINT64_MAX;
+	uint32_t at;
 
-	/* The first that is later; the one before it is the last that is not. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&index->sorted[middle], &wanted) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (index->count < index->d->ncomms && !catch_up(index))
 		return NULL;
-	wanted = index->sorted[low - 1];
-	return wanted->process == process && wanted->handle == handle ? wanted : NULL;
+	if (recent->process == process && recent->handle == handle && recent->from <= time && time < recent->to)
+		return &comms[recent->index];
+	chain = chain_of(index, process, handle);
+	for (at = chain ? chain->last : NO_INDEX; at != NO_INDEX && comms[at].since > time; at = index->before[at])
+		until = comms[at].since;
+	if (at == NO_INDEX)
+		return NULL;
+	*recent = (struct recent_comm){ handle, comms[at].since, until, process, at };
+	return &comms[at];
 }
 
-const struct def_comm *comm_of_span(const struct comm_index *index, const struct span *span)
+const struct def_comm *comm_of_span(struct comm_index *index, const struct span *span)
 {
-	const struct value *v = span->probe < index->d->nprobes ? index->handles[span->probe] : NULL;
+	const struct value *v;
 	struct value_reading reading;
 
-	if (!v || !index->count || span->thread >= index->d->nthreads)
+	if (!catch_up(index) || span->probe >= index->nprobes || span->thread >= index->d->nthreads)
+		return NULL;
+	v = index->handles[span->probe];
+	if (!v || !index->count)
 		return NULL;
 	reading = value_read(v, span->words, span->nwords, span->unread,
 			     span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
