@@ -196,7 +196,9 @@ struct comm_chain {
 		uint64_t handle;
 		uint32_t process, zero;
 	} key;
-	uint32_t last; /* index of the latest */
+	uint32_t *comms; /* indices, by time as soon as one is looked for */
+	size_t count, room;
+	bool unsorted;
 	UT_hash_handle hh;
 };
 
@@ -211,8 +213,7 @@ struct comm_index {
 	const struct value **handles; /* by probe: the value that has the handle; NULL: none */
 	size_t nprobes, probes_room;
 	struct comm_chain *chains;
-	uint32_t *before; /* by communicator: the one before it of the same handle; NO_INDEX: none */
-	size_t count, room;
+	size_t count; /* communicators that are in chains */
 	struct recent_comm recent[RECENT];
 };
 
@@ -234,32 +235,65 @@ static struct comm_chain *chain_of(const struct comm_index *index, uint32_t proc
 	return chain;
 }
 
+static struct comm_chain *new_chain(struct comm_index *index, uint32_t process, uint64_t handle)
+{
+	struct comm_chain *chain = calloc(1, sizeof(*chain));
+
+	if (!chain)
+		return NULL;
+	chain->key.handle = handle;
+	chain->key.process = process;
+	HASH_ADD(hh, index->chains, key, sizeof(chain->key), chain);
+	if (!chain->hh.tbl) {
+		free(chain);
+		return NULL;
+	}
+	return chain;
+}
+
 /* Takes the next one in. False: out of memory. */
 static bool append(struct comm_index *index)
 {
-	uint32_t next = index->count;
-	const struct def_comm *comm = &index->d->comms[next];
-	struct comm_chain *chain = chain_of(index, comm->process, comm->handle);
+	const struct def_comm *comms = index->d->comms, *next = &comms[index->count];
+	struct comm_chain *chain = chain_of(index, next->process, next->handle);
 
-	if (array_one_more(&index->before, &index->room, index->count, sizeof(*index->before)))
+	if (!chain)
+		chain = new_chain(index, next->process, next->handle);
+	if (!chain || array_one_more(&chain->comms, &chain->room, chain->count, sizeof(*chain->comms)))
 		return false;
-	if (!chain) {
-		chain = calloc(1, sizeof(*chain));
-		if (!chain)
-			return false;
-		chain->key.handle = comm->handle;
-		chain->key.process = comm->process;
-		chain->last = NO_INDEX;
-		HASH_ADD(hh, index->chains, key, sizeof(chain->key), chain);
-		if (!chain->hh.tbl) {
-			free(chain);
-			return false;
-		}
-	}
-	index->before[next] = chain->last;
-	chain->last = next;
-	index->count++;
+	if (chain->count && comms[chain->comms[chain->count - 1]].since > next->since)
+		chain->unsorted = true;
+	chain->comms[chain->count++] = index->count++;
 	return true;
+}
+
+static int by_time(const void *left, const void *right, void *context)
+{
+	const struct def_comm *comms = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (comms[a].since != comms[b].since)
+		return comms[a].since < comms[b].since ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* How many of them are not later than this time. */
+static size_t count_until(struct comm_chain *chain, const struct def_comm *comms, uint64_t time)
+{
+	size_t low = 0, high = chain->count;
+
+	if (chain->unsorted)
+		qsort_r(chain->comms, chain->count, sizeof(*chain->comms), by_time, (void *)comms);
+	chain->unsorted = false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (comms[chain->comms[middle]].since <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* Takes in what has come to the definitions. False: out of memory. */
@@ -302,9 +336,9 @@ void comm_index_free(struct comm_index *index)
 		return;
 	HASH_ITER (hh, index->chains, chain, next) {
 		HASH_DEL(index->chains, chain);
+		free(chain->comms);
 		free(chain);
 	}
-	free(index->before);
 	free(index->handles);
 	free(index);
 }
@@ -313,21 +347,21 @@ const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uin
 {
 	struct recent_comm *recent = &index->recent[(handle >> 4 ^ process) % RECENT];
 	const struct def_comm *comms = index->d->comms;
-	const struct comm_chain *chain;
-	uint64_t until = UINT64_MAX;
-	uint32_t at;
+	struct comm_chain *chain;
+	size_t until;
 
 	if (index->count < index->d->ncomms && !catch_up(index))
 		return NULL;
 	if (recent->process == process && recent->handle == handle && recent->from <= time && time < recent->to)
 		return &comms[recent->index];
 	chain = chain_of(index, process, handle);
-	for (at = chain ? chain->last : NO_INDEX; at != NO_INDEX && comms[at].since > time; at = index->before[at])
-		until = comms[at].since;
-	if (at == NO_INDEX)
+	until = chain ? count_until(chain, comms, time) : 0;
+	if (!until)
 		return NULL;
-	*recent = (struct recent_comm){ handle, comms[at].since, until, process, at };
-	return &comms[at];
+	*recent = (struct recent_comm){ .handle = handle, .process = process, .index = chain->comms[until - 1] };
+	recent->from = comms[recent->index].since;
+	recent->to = until < chain->count ? comms[chain->comms[until]].since : UINT64_MAX;
+	return &comms[recent->index];
 }
 
 const struct def_comm *comm_of_span(struct comm_index *index, const struct span *span)
