@@ -23,6 +23,7 @@
 	ROW(inner_by_thread) /* by_thread.c */   \
 	ROW(sites)           /* called_from.c */ \
 	ROW(files)                               \
+	ROW(communication)                       \
 	ROW(counters) /* counters_print.c */     \
 	ROW(efficiency)                          \
 	ROW(wait_states)                         \

@@ -265,6 +265,17 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->tails++;
 }
 
+/* See accounted_call. It is of the call that ended last among those that could have been around it. */
+static uint64_t family_of(const struct nesting *nesting, uint32_t depth)
+{
+	uint64_t latest = 0;
+
+	for (uint32_t i = 0; i < depth && i < nesting->depths; i++)
+		if (nesting->ended[i] > latest)
+			latest = nesting->ended[i];
+	return latest;
+}
+
 /*
  * Hands the call on to the analyses that want it. Not inline: most calls are nobody's, and counting them is faster
  * where this needs no registers.
@@ -284,6 +295,7 @@ static __attribute__((noinline)) int tell(const struct profile *p, const struct 
 		.duration = duration,
 		.self = self,
 		.total = own,
+		.around = family_of(&p->threads[span->thread].nesting, span->depth),
 	};
 	int error = 0;
 
