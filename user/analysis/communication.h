@@ -26,6 +26,7 @@ extern const char *const traffic_names[TRAFFICS];
 #define SMALL 1024         /* bytes: a message of at most so many is small ... */
 #define RUN_LEAST 4        /* ... and at least so many in succession are a run of them, ... */
 #define TOGETHER (64 << 10) /* ... which could go in messages of so many bytes */
+#define QUICK 20000        /* ns: who sends a small message, and takes longer, has waited */
 #define IDLE_PERCENT 5     /* a wait overlapped nothing where the thread did less of its own than so much of it */
 
 struct flow {
@@ -60,7 +61,9 @@ struct comm_place {
 	uint64_t calls, below; /* below: inside of other communication, so no program's own */
 	/* small messages in runs */
 	uint64_t runs, messages, bytes, together; /* together: messages that would do */
-	uint64_t time, shortest;                  /* ns: in these calls; the shortest small one, without the probe */
+	uint64_t time;                            /* ns: in these calls */
+	uint64_t quick;                           /* ns: in those of them that did not wait, without the probe's part */
+	uint64_t shortest;                        /* ns: of all small ones, likewise */
 	uint32_t pair;                            /* whom they went to; NO_INDEX: several */
 	/* waits for something begun before by the same thread */
 	uint64_t waits, wait_time; /* ns */
@@ -90,7 +93,7 @@ struct comm_entry {
 /* Small messages in succession, with no other communication of this depth of calls between them. */
 struct comm_run {
 	uint32_t place, pair;
-	uint64_t messages, bytes, time;
+	uint64_t messages, bytes, time, quick;
 	uint64_t deeper; /* ns: when the first call inside of something began, since the last one; UINT64_MAX: none */
 };
 
@@ -142,7 +145,7 @@ struct comm_habit {
 	char *place; /* as people call it */
 	size_t processes;
 	uint32_t process, pair; /* the first process; whom to, NO_INDEX: several */
-	uint64_t runs, messages, bytes, together, time, shortest, gain;
+	uint64_t runs, messages, bytes, together, time, quick, shortest, gain;
 	uint64_t waits, wait_time, idle, idle_time;
 };
 

@@ -29,6 +29,7 @@ static void finish_run(struct communication *c, struct comm_run *run)
 		place->messages += run->messages;
 		place->bytes += run->bytes;
 		place->time += run->time;
+		place->quick += run->quick;
 		place->together += run->bytes ? (run->bytes - 1) / TOGETHER + 1 : 1;
 	}
 	run->messages = 0;
@@ -66,6 +67,7 @@ static void note_run(struct communication *c, const struct accounted_call *call,
 	run->messages++;
 	run->bytes += (uint64_t)bytes;
 	run->time += call->duration;
+	run->quick += call->duration < QUICK ? duration : 0;
 	run->deeper = UINT64_MAX;
 	if (duration < c->places[place].shortest)
 		c->places[place].shortest = duration;

@@ -117,6 +117,7 @@ static void put_small(const struct communication *c, const struct report *r, str
 		json_key_uint(j, "bytes", habit->bytes);
 		json_key_uint(j, "messages_that_would_do", habit->together);
 		json_key_uint(j, "time_ns", habit->time);
+		json_key_uint(j, "without_waiting_ns", habit->quick);
 		json_key_uint(j, "shortest_ns", habit->shortest);
 		json_key_uint(j, "saves_ns", habit->gain);
 		json_end_object(j);

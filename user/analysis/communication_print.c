@@ -10,9 +10,9 @@
 #include "analysis/printer.h"
 
 #define MATRIX_RANKS 8 /* so many ranks and less have a matrix */
-#define MATRIX_COLUMN 10
+#define MATRIX_COLUMN 9 /* columns of the text */
+#define NAME_COLUMN 8
 #define PAIRS_SHOWN 3
-#define HABITS_SHOWN 10
 
 /* --- the matrix ----------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ static void print_matrix(const struct communication *c, const struct printer *p,
 		snprintf(names[i], sizeof(names[i]), "to %ld", c->d->processes[ranks[i]].rank);
 		table_column(&t, &(struct column){ .title = names[i] });
 	}
-	table_column(&t, &(struct column){ .title = "Operations" });
+	table_column(&t, &(struct column){ .title = "Operations", .drop = 1 });
 	for (size_t i = 0; i < count; i++) {
 		char text[LABEL_ROOM];
 
@@ -134,37 +134,30 @@ static void print_sizes(const struct communication *c, const struct printer *p)
 		unsigned to; /* column of sizes, not included */
 		const char *name;
 	} ranges[] = { { 7, "64 B" }, { 11, "1 KiB" }, { 17, "64 KiB" }, { 21, "1 MiB" }, { SIZES, NULL } };
-	struct paragraph line = printer_item(p, "Sizes:");
-	uint64_t all = 0, unknown = c->all.unknown + c->beyond.unknown;
+	uint64_t all = 0, known = c->all.operations - c->all.unknown;
+	char text[400], part[100], mean[FORMAT_SIZE];
 	const char *before = "0";
 	unsigned at = 0;
-	char text[FORMAT_SIZE];
-	bool first = true;
 
 	for (unsigned i = 0; i < SIZES; i++)
 		all += c->sizes[i];
+	snprintf(text, sizeof(text), "mean %s",
+		 printer_bytes(mean, known ? c->all.bytes / known : 0, known, c->all.unknown && !known));
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
 		uint64_t some = 0;
 
 		for (; at < ranges[i].to; at++)
 			some += c->sizes[at];
-		if (some && ranges[i].name)
-			paragraph_words(&line, "%s%.0f%% below %s", first ? "" : ", ", percent(some, all),
-					ranges[i].name);
-		else if (some)
-			paragraph_words(&line, "%s%.0f%% of %s and more", first ? "" : ", ", percent(some, all), before);
-		first &= !some;
+		snprintf(part, sizeof(part), ranges[i].name ? ", %.0f%% below %s" : ", %.0f%% from %s on",
+			 percent(some, all), ranges[i].name ?: before);
+		if (some)
+			strncat(text, part, sizeof(text) - strlen(text) - 1);
 		before = ranges[i].name;
 	}
-	if (first)
-		paragraph_words(&line, "not known");
-	else if (unknown)
-		paragraph_words(&line, ", those of %s not known", format_count(text, unknown));
-	paragraph_words(&line, "(mean %s)", printer_bytes(text, c->all.operations > c->all.unknown
-								  ? c->all.bytes / (c->all.operations - c->all.unknown)
-								  : 0,
-							  c->all.operations - c->all.unknown, c->all.unknown));
-	paragraph_end(&line);
+	snprintf(part, sizeof(part), ", of %s not known", format_count(mean, c->all.unknown));
+	if (c->all.unknown)
+		strncat(text, part, sizeof(text) - strlen(text) - 1);
+	printer_paragraph(p, "Sizes:", text);
 }
 
 static void print_hot(const struct communication *c, const struct printer *p)
@@ -223,6 +216,7 @@ static void print_small(const struct communication *c, const struct printer *p)
 		{ .title = "Runs", .drop = 1 },
 		{ .title = "Would do", .drop = 2 },
 		{ .title = "Time" },
+		{ .title = "No waiting", .drop = 3 },
 		{ .title = "Saves" },
 	};
 	size_t shown = p->style->top ? printer_rows(p, c->nsmall) : c->nsmall;
@@ -243,7 +237,8 @@ static void print_small(const struct communication *c, const struct printer *p)
 		table_cell(&t, "%s", format_count(text, habit->runs));
 		table_cell(&t, "%s", format_count(text, habit->together));
 		table_cell(&t, "%s", printer_time(p, text, habit->time));
-		table_cell(&t, "%s", printer_time(p, text, habit->gain));
+		table_cell(&t, "%s", printer_time(p, text, habit->quick));
+		table_cell(&t, ">= %s", printer_time(p, text, habit->gain));
 	}
 	fputc('\n', p->out);
 	printer_table(p, &t);
@@ -289,7 +284,7 @@ static void print_idle(const struct communication *c, const struct printer *p)
 
 static bool fits(const struct printer *p, size_t ranks)
 {
-	return ranks <= MATRIX_RANKS && (!p->style->width || (ranks + 2) * MATRIX_COLUMN <= p->style->width);
+	return ranks <= MATRIX_RANKS && (!p->style->width || ranks * MATRIX_COLUMN + NAME_COLUMN <= p->style->width);
 }
 
 void communication_print(void *state, const struct printer *p)
@@ -306,10 +301,10 @@ void communication_print(void *state, const struct printer *p)
 		shown = printer_rows(p, c->nby_bytes);
 	if (shown > c->nby_bytes)
 		shown = c->nby_bytes;
-	snprintf(note, sizeof(note), "  (%s operations, %s; from: who calls, to: whom the call names%s)",
+	snprintf(note, sizeof(note), "  (%s operations, %s; from: who calls, to: whom the call names%s%s)",
 		 format_count(all, c->all.operations),
 		 printer_bytes(bytes, c->all.bytes, c->all.operations - c->all.unknown, c->all.unknown),
-		 matrix ? "" : ", the heaviest pairs");
+		 matrix ? "" : "; the heaviest pairs", p->r->calls > p->r->delivered ? "; of the calls on the timeline" : "");
 	printer_heading(p, note);
 	if (c->nby_bytes && matrix)
 		print_matrix(c, p, ranks, count);

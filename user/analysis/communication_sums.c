@@ -5,7 +5,8 @@
  * A finding is made only where it is clear, and worth it: the time that it is about is at least 1 % of that of all
  * threads; and only where nearly all calls are on the timeline, for what is between two calls must be known.
  *
- * Small messages: those of runs. What fewer, larger ones would save is bounded from below by the calls that would not
+ * Small messages: those of runs, and only the calls that did not wait, by their length: what one of 20 us and more waits
+ * for would also be waited for in a large one. What fewer, larger ones would save is bounded from below by the calls that would not
  * be made, each as long as the shortest one from there: so it is what a call costs by itself, without any waiting.
  *
  * No overlap: three of four waits, and of the time in them, at one line, with nothing done since what they wait for was
@@ -137,11 +138,11 @@ static int by_place(const void *left, const void *right)
 	return strcmp(a->place, b->place) ?: (a->process < b->process ? -1 : a->process > b->process);
 }
 
-static int by_small_time(const void *left, const void *right)
+static int by_quick_time(const void *left, const void *right)
 {
 	const struct comm_habit *a = left, *b = right;
 
-	return a->time != b->time ? (a->time > b->time ? -1 : 1) : by_place(left, right);
+	return a->quick != b->quick ? (a->quick > b->quick ? -1 : 1) : by_place(left, right);
 }
 
 static int by_idle_time(const void *left, const void *right)
@@ -164,6 +165,7 @@ static struct comm_habit habit_of(const struct communication *c, const struct co
 				    .bytes = place->bytes,
 				    .together = place->together,
 				    .time = place->time,
+				    .quick = place->quick,
 				    .shortest = place->shortest,
 				    .waits = place->waits,
 				    .wait_time = place->wait_time,
@@ -185,6 +187,7 @@ static void join_habit(struct comm_habit *to, struct comm_habit *from)
 	to->bytes += from->bytes;
 	to->together += from->together;
 	to->time += from->time;
+	to->quick += from->quick;
 	to->gain += from->gain;
 	if (from->shortest < to->shortest)
 		to->shortest = from->shortest;
@@ -233,7 +236,7 @@ static int gather(struct communication *c, bool small, struct comm_habit **habit
 			(*habits)[kept++] = (*habits)[i];
 	}
 	*count = kept;
-	qsort(*habits, *count, sizeof(**habits), small ? by_small_time : by_idle_time);
+	qsort(*habits, *count, sizeof(**habits), small ? by_quick_time : by_idle_time);
 	return 0;
 }
 
@@ -263,20 +266,20 @@ static char *who(const struct communication *c, const struct comm_habit *habit, 
 static int find_small(const struct communication *c, struct report *r, const struct comm_habit *habit)
 {
 	struct finding finding = {
-		.kind = "small_messages", .event = habit->event, .thread = NO_INDEX, .weight = habit->time
+		.kind = "small_messages", .event = habit->event, .thread = NO_INDEX, .weight = habit->quick
 	};
 	char label[LABEL_ROOM], people[3 * LABEL_ROOM], size[FORMAT_SIZE], count[FORMAT_SIZE], time[FORMAT_SIZE],
 		gain[FORMAT_SIZE];
 
-	if (!is_worth_it(r, habit->gain))
+	if (!is_worth_it(r, habit->quick))
 		return 0;
 	return report_add_finding(
 		r, &finding,
-		"%s small messages, of %s on average, went one after the other from %s (%s, %s), which took %s: fewer, "
-		"larger ones would save at least %s in the calls alone",
+		"%s small messages, of %s on average, went one after the other from %s (%s, %s): %s in the calls that did not "
+		"wait, of which fewer, larger ones would save at least %s",
 		format_count(count, habit->messages), format_bytes(size, habit->bytes / habit->messages), habit->place,
 		report_event_label(r, habit->event, label, sizeof(label)), who(c, habit, people, sizeof(people)),
-		format_time(time, habit->time), format_time(gain, habit->gain));
+		format_time(time, habit->quick), format_time(gain, habit->gain));
 }
 
 static int find_idle(const struct communication *c, struct report *r, const struct comm_habit *habit)
