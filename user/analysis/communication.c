@@ -61,19 +61,27 @@ static int16_t peer_of(const struct def_probe *def, enum side side)
 	return found;
 }
 
-static const struct comm_probe *probe_of(struct communication *c, const struct accounted_call *call)
+static int learn_probe(const struct communication *c, const struct accounted_call *call, struct comm_probe *probe)
 {
 	const struct def_probe *def = &c->d->probes[call->span->probe];
-	struct comm_probe *probe = &c->probes[call->span->probe];
 
-	if (probe->looked)
-		return probe;
 	*probe = (struct comm_probe){ .looked = true,
 				      .parallel = is_parallel(c->d, def->model),
 				      .names_comm = probe_value(def, MEANING_COMM) >= 0,
 				      .to = -1,
 				      .from = -1,
+				      .site = NO_INDEX,
 				      .floor = def->floor_ns - call->probe->floor };
+	probe->values = calloc(def->nvalues + 1, sizeof(*probe->values));
+	probe->requests = calloc(def->nvalues + 1, sizeof(*probe->requests));
+	if (!probe->values || !probe->requests)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < def->nvalues; i++) {
+		value_prepare(&probe->values[i], &def->values[i]);
+		if (def->values[i].meaning == MEANING_REQUEST && !def->values[i].at_return &&
+		    !def->values[i].unobservable && i <= UINT16_MAX)
+			probe->requests[probe->nrequests++] = (uint16_t)i;
+	}
 	probe->index = (int16_t)probe_value(def, MEANING_INDEX);
 	for (uint32_t i = 0; i < def->nvalues; i++)
 		probe->begins |= def->values[i].meaning == MEANING_REQUEST && def->values[i].at_return;
@@ -83,20 +91,10 @@ static const struct comm_probe *probe_of(struct communication *c, const struct a
 		probe->to = peer_of(def, SIDE_RECV);
 	else if (call->role != ROLE_RECV)
 		probe->to = peer_of(def, SIDE_SEND);
-	return probe;
+	return 0;
 }
 
 /* --- who ------------------------------------------------------------------ */
-
-static bool read_number(const struct communication *c, const struct span *span, int16_t value, int64_t *number)
-{
-	const struct value *v = &c->d->probes[span->probe].values[value];
-	struct value_reading reading = value_read(v, span->words, span->nwords, span->unread,
-						  span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
-
-	*number = reading.number;
-	return reading.known && !reading.none;
-}
 
 static struct comm_window *find_window(const struct communication *c, uint32_t process, int64_t handle)
 {
@@ -142,7 +140,7 @@ static int64_t rank_named(struct communication *c, const struct accounted_call *
 	const struct def_comm *comm;
 	int64_t rank, handle;
 
-	if (!read_number(c, call->span, value, &rank))
+	if (!comm_number(probe, call->span, (uint32_t)value, &rank))
 		return -1;
 	if (rank < 0)
 		return -2; /* of whom one sends to, no number stands for "any" */
@@ -182,11 +180,13 @@ static uint32_t pair_of(struct communication *c, uint32_t process, uint32_t rank
 }
 
 /* Calls without a call site are told apart by their process. */
-static uint32_t place_of(struct communication *c, const struct accounted_call *call)
+static uint32_t place_of(struct communication *c, const struct accounted_call *call, struct comm_probe *probe)
 {
 	uint32_t process = c->d->threads[call->span->thread].process, site = call->span->site;
 	struct index_slot *slot;
 
+	if (site != NO_INDEX && site == probe->site)
+		return probe->place;
 	if (array_one_more(&c->places, &c->places_room, c->nplaces, sizeof(*c->places)))
 		return NO_INDEX;
 	slot = index_find(&c->place_index, index_key(call->event, site == NO_INDEX ? ~process : site));
@@ -201,6 +201,8 @@ static uint32_t place_of(struct communication *c, const struct accounted_call *c
 							     .begun_event = NO_INDEX };
 		slot->value = c->nplaces++;
 	}
+	probe->site = site;
+	probe->place = slot->value;
 	return slot->value;
 }
 
@@ -353,15 +355,16 @@ static int add_access(struct communication *c, const struct accounted_call *call
 	return error ?: add(c, call, &e, rank == -2 ? 0 : bytes);
 }
 
-static int add_received(struct communication *c, const struct accounted_call *call, uint32_t place, int64_t bytes)
+static int add_received(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
+			uint32_t place, int64_t bytes)
 {
 	struct comm_entry e = { .in = IN_RECEIVED, .place = place, .size = SIZES, .unknown_sender = true };
 	const struct def_probe *def = &c->d->probes[call->span->probe];
 	int64_t rank;
 
-	for (uint32_t i = 0; i < def->nvalues && i < INT16_MAX && e.unknown_sender; i++)
+	for (uint32_t i = 0; i < def->nvalues && e.unknown_sender; i++)
 		if (def->values[i].meaning == MEANING_PEER && def->values[i].side != SIDE_SEND &&
-		    !def->values[i].unobservable && read_number(c, call->span, (int16_t)i, &rank))
+		    !def->values[i].unobservable && comm_number(probe, call->span, i, &rank))
 			e.unknown_sender = rank < 0;
 	return add(c, call, &e, bytes);
 }
@@ -403,7 +406,7 @@ static int add_call(struct communication *c, const struct accounted_call *call, 
 		error = add_access(c, call, probe, place, probe->from, TRAFFIC_GOT,
 				   first_known(payload.received, payload.bytes), &from);
 	if (!error && (call->role == ROLE_RECV || call->role == ROLE_EXCHANGE))
-		error = add_received(c, call, place,
+		error = add_received(c, call, probe, place,
 				     first_known(payload.received,
 						 call->role == ROLE_RECV ? payload.bytes : -1));
 	if (!error && !is_access(call->role) && call->role != ROLE_RECV)
@@ -422,7 +425,7 @@ static int reach(struct communication *c, const struct accounted_call *call)
 static int span(void *state, const struct accounted_call *call)
 {
 	struct communication *c = state;
-	const struct comm_probe *probe;
+	struct comm_probe *probe;
 	uint32_t place;
 	int error;
 
@@ -430,10 +433,12 @@ static int span(void *state, const struct accounted_call *call)
 		return 0;
 	if (reach(c, call))
 		return -ENOMEM;
-	probe = probe_of(c, call);
+	probe = &c->probes[call->span->probe];
+	if (!probe->looked && learn_probe(c, call, probe))
+		return -ENOMEM;
 	if (!probe->parallel)
 		return 0;
-	place = place_of(c, call);
+	place = place_of(c, call, probe);
 	if (place == NO_INDEX)
 		return -ENOMEM;
 	take_inside_back(c, &c->threads[call->span->thread], call);
@@ -483,6 +488,10 @@ static void communication_free(void *state)
 	HASH_ITER (hh, c->windows, window, next) {
 		HASH_DEL(c->windows, window);
 		free(window);
+	}
+	for (size_t i = 0; i < c->nprobes; i++) {
+		free(c->probes[i].values);
+		free(c->probes[i].requests);
 	}
 	for (size_t i = 0; i < c->nthreads; i++)
 		free(c->threads[i].entries);

@@ -107,12 +107,13 @@ struct comm_thread {
 	struct comm_run runs[RUN_DEPTHS];
 };
 
-/* Something that was begun, until a wait ends it. */
+/* Something that was begun, until a wait ends it. Its handle will be used again. */
 struct comm_request {
 	struct {
 		int64_t handle;
 		uint32_t process, zero;
 	} key;
+	bool open;
 	uint32_t thread, event;
 	uint64_t end, busy; /* ns: of the call that began it; the thread's at that time */
 	UT_hash_handle hh;
@@ -137,6 +138,11 @@ struct comm_probe {
 	int16_t to, from; /* whom it sends or puts to, or what it names; whom it gets from, of a copy */
 	int16_t index;    /* the first that tells which of its requests are done */
 	uint32_t floor;   /* ns: of each duration, still to be taken off */
+	uint32_t site;    /* where its last call came from; NO_INDEX: no call had a site */
+	uint32_t place;   /* the place of that */
+	struct prepared_value *values; /* all of them */
+	uint32_t nrequests;            /* values that are requests that it is given: */
+	uint16_t *requests;
 };
 
 /* Communication from one line, whoever made it. */
@@ -194,6 +200,15 @@ static inline void flow_take(struct flow *from, const struct flow *part)
 	from->operations -= part->operations;
 	from->bytes -= part->bytes;
 	from->unknown -= part->unknown;
+}
+
+/* The number of the value of the call; false: not known, or not given. */
+static inline bool comm_number(const struct comm_probe *probe, const struct span *span, uint32_t value,
+			       int64_t *number)
+{
+	const struct sent_words sent = span_words(span);
+
+	return prepared_number(&probe->values[value], &sent, number);
 }
 
 /* communication_habits.c. */

@@ -112,6 +112,7 @@ static int note_begun(struct communication *c, const struct accounted_call *call
 			return -ENOMEM;
 		}
 	}
+	request->open = true;
 	request->thread = call->span->thread;
 	request->event = call->event;
 	request->end = call->span->end;
@@ -134,10 +135,11 @@ static void end_request(struct communication *c, const struct accounted_call *ca
 	struct comm_request *request = find_request(c, c->d->threads[call->span->thread].process, handle);
 	uint64_t between, busy, own;
 
-	if (!request || request->thread != call->span->thread || request->end > call->span->start) {
-		waited->others |= request != NULL;
-		if (request)
-			forget(c, request);
+	if (!request || !request->open)
+		return;
+	request->open = false;
+	if (request->thread != call->span->thread || request->end > call->span->start) {
+		waited->others = true;
 		return;
 	}
 	between = call->span->start - request->end;
@@ -147,32 +149,15 @@ static void end_request(struct communication *c, const struct accounted_call *ca
 		waited->own = own;
 		waited->event = request->event;
 	}
-	forget(c, request);
-}
-
-static bool value_number_of(const struct accounted_call *call, const struct value *v, int64_t *number)
-{
-	const struct span *span = call->span;
-	struct value_reading reading = value_read(v, span->words, span->nwords, span->unread,
-						  span->reason == GB_END_RETURN);
-
-	*number = reading.number;
-	return reading.known && !reading.none;
 }
 
 /* The requests that the call was given, as many as are recorded of them. */
-static unsigned given(const struct communication *c, const struct accounted_call *call, int64_t handles[GB_SLOTS])
+static unsigned given(const struct accounted_call *call, const struct comm_probe *probe, int64_t handles[GB_SLOTS])
 {
-	const struct def_probe *def = &c->d->probes[call->span->probe];
 	unsigned count = 0;
 
-	for (uint32_t i = 0; i < def->nvalues && count < GB_SLOTS; i++) {
-		const struct value *v = &def->values[i];
-
-		if (v->meaning == MEANING_REQUEST && !v->at_return && !v->unobservable &&
-		    value_number_of(call, v, &handles[count]))
-			count++;
-	}
+	for (uint32_t i = 0; i < probe->nrequests && count < GB_SLOTS; i++)
+		count += comm_number(probe, call->span, probe->requests[i], &handles[count]);
 	return count;
 }
 
@@ -181,7 +166,7 @@ static void end_requests(struct communication *c, const struct accounted_call *c
 {
 	const struct def_probe *def = &c->d->probes[call->span->probe];
 	int64_t handles[GB_SLOTS], number;
-	unsigned count = given(c, call, handles);
+	unsigned count = given(call, probe, handles);
 
 	if (probe->index < 0) {
 		for (unsigned i = 0; i < count; i++)
@@ -189,7 +174,7 @@ static void end_requests(struct communication *c, const struct accounted_call *c
 		return;
 	}
 	for (uint32_t i = (uint32_t)probe->index; i < def->nvalues; i++)
-		if (def->values[i].meaning == MEANING_INDEX && value_number_of(call, &def->values[i], &number) &&
+		if (def->values[i].meaning == MEANING_INDEX && comm_number(probe, call->span, i, &number) &&
 		    number >= 0 && number < count)
 			end_request(c, call, handles[number], waited);
 }
@@ -206,7 +191,7 @@ static void note_wait(struct communication *c, const struct accounted_call *call
 	if (call->role == ROLE_TEST && !(call_number(call, MEANING_DONE, &done) && done))
 		return;
 	end_requests(c, call, probe, &waited);
-	if (call->role == ROLE_TEST || probe_value(&c->d->probes[call->span->probe], MEANING_REQUEST) < 0)
+	if (call->role == ROLE_TEST || !probe->nrequests)
 		return;
 	if (!waited.count || waited.others) {
 		c->waits_unknown++;

@@ -210,7 +210,7 @@ struct recent_comm {
 
 struct comm_index {
 	const struct definitions *d;
-	const struct value **handles; /* by probe: the value that has the handle; NULL: none */
+	struct prepared_value *handles; /* by probe: the value that has the handle; .value NULL: none */
 	size_t nprobes, probes_room;
 	struct comm_chain *chains;
 	size_t count; /* communicators that are in chains */
@@ -309,8 +309,12 @@ static bool catch_up(struct comm_index *index)
 	if (index->nprobes < d->nprobes &&
 	    array_reach(&index->handles, &index->probes_room, d->nprobes, sizeof(*index->handles)))
 		return false;
-	for (; index->nprobes < d->nprobes; index->nprobes++)
-		index->handles[index->nprobes] = handle_of(&d->probes[index->nprobes]);
+	for (; index->nprobes < d->nprobes; index->nprobes++) {
+		const struct value *handle = handle_of(&d->probes[index->nprobes]);
+
+		if (handle)
+			value_prepare(&index->handles[index->nprobes], handle);
+	}
 	return true;
 }
 
@@ -366,17 +370,14 @@ const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uin
 
 const struct def_comm *comm_of_span(struct comm_index *index, const struct span *span)
 {
-	const struct value *v;
-	struct value_reading reading;
+	const struct sent_words sent = { span->words, span->nwords, span->unread, false };
+	const struct prepared_value *v;
+	int64_t handle;
 
 	if (!catch_up(index) || span->probe >= index->nprobes || span->thread >= index->d->nthreads)
 		return NULL;
-	v = index->handles[span->probe];
-	if (!v || !index->count)
+	v = &index->handles[span->probe];
+	if (!v->value || !index->count || !prepared_number(v, &sent, &handle))
 		return NULL;
-	reading = value_read(v, span->words, span->nwords, span->unread,
-			     span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
-	if (!reading.known)
-		return NULL;
-	return comm_find(index, index->d->threads[span->thread].process, (uint64_t)reading.number, span->start);
+	return comm_find(index, index->d->threads[span->thread].process, (uint64_t)handle, span->start);
 }
