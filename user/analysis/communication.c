@@ -387,7 +387,7 @@ static bool is_access(enum role role)
 static int add_call(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
 		    uint32_t place)
 {
-	struct payload payload = call_payload(call);
+	struct payload payload = call->payload;
 	int64_t out = first_known(payload.sent, call->role == ROLE_EXCHANGE ? -1 : payload.bytes);
 	struct comm_entry other = { .in = call->role == ROLE_COLLECTIVE ? IN_COLLECTIVE : IN_NONE,
 				    .place = place,
