@@ -121,7 +121,7 @@ static int note_begun(struct communication *c, const struct accounted_call *call
 }
 
 /* What a wait was for. */
-struct waited {
+struct awaited {
 	unsigned count;     /* those that this thread has begun */
 	bool others;        /* and others, or who has is not known */
 	uint64_t own;       /* ns: the most that the thread did of its own since one of them */
@@ -129,7 +129,7 @@ struct waited {
 };
 
 static void end_request(struct communication *c, const struct accounted_call *call, int64_t handle,
-			struct waited *waited)
+			struct awaited *awaited)
 {
 	const struct comm_thread *thread = &c->threads[call->span->thread];
 	struct comm_request *request = find_request(c, c->d->threads[call->span->thread].process, handle);
@@ -139,15 +139,15 @@ static void end_request(struct communication *c, const struct accounted_call *ca
 		return;
 	request->open = false;
 	if (request->thread != call->span->thread || request->end > call->span->start) {
-		waited->others = true;
+		awaited->others = true;
 		return;
 	}
 	between = call->span->start - request->end;
 	busy = thread->busy - request->busy;
 	own = between > busy ? between - busy : 0;
-	if (!waited->count++ || own > waited->own) {
-		waited->own = own;
-		waited->event = request->event;
+	if (!awaited->count++ || own > awaited->own) {
+		awaited->own = own;
+		awaited->event = request->event;
 	}
 }
 
@@ -162,7 +162,7 @@ static unsigned given(const struct accounted_call *call, const struct comm_probe
 }
 
 static void end_requests(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
-			 struct waited *waited)
+			 struct awaited *awaited)
 {
 	const struct def_probe *def = &c->d->probes[call->span->probe];
 	int64_t handles[GB_SLOTS], number;
@@ -170,40 +170,40 @@ static void end_requests(struct communication *c, const struct accounted_call *c
 
 	if (probe->index < 0) {
 		for (unsigned i = 0; i < count; i++)
-			end_request(c, call, handles[i], waited);
+			end_request(c, call, handles[i], awaited);
 		return;
 	}
 	for (uint32_t i = (uint32_t)probe->index; i < def->nvalues; i++)
 		if (def->values[i].meaning == MEANING_INDEX && comm_number(probe, call->span, i, &number) &&
 		    number >= 0 && number < count)
-			end_request(c, call, handles[number], waited);
+			end_request(c, call, handles[number], awaited);
 }
 
 static void note_wait(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
 		      uint32_t place)
 {
 	struct comm_place *at = &c->places[place];
-	struct waited waited = { .event = NO_INDEX };
+	struct awaited awaited = { .event = NO_INDEX };
 	int64_t done;
 
 	if (call->span->reason != GB_END_RETURN)
 		return;
 	if (call->role == ROLE_TEST && !(call_number(call, MEANING_DONE, &done) && done))
 		return;
-	end_requests(c, call, probe, &waited);
+	end_requests(c, call, probe, &awaited);
 	if (call->role == ROLE_TEST || !probe->nrequests)
 		return;
-	if (!waited.count || waited.others) {
+	if (!awaited.count || awaited.others) {
 		c->waits_unknown++;
 		return;
 	}
 	at->waits++;
 	at->wait_time += call->duration;
-	if (waited.own > call->duration / 100 * IDLE_PERCENT)
+	if (awaited.own > call->duration / 100 * IDLE_PERCENT)
 		return;
 	at->idle++;
 	at->idle_time += call->duration;
-	at->begun_event = waited.event;
+	at->begun_event = awaited.event;
 }
 
 int habits_note(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
