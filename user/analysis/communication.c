@@ -7,8 +7,8 @@
  * call is counted as to an unknown rank, never to a guessed one.
  *
  * One runtime is often built on another one: a put of the program is then a put of the lower one as well, inside of
- * it. Calls come with those inside first. So what was counted inside of other calls is remembered for a while, and taken
- * back if a call of a communication runtime turns out to be around it.
+ * it. Calls come with those inside first. So what was counted inside of other calls is remembered for a while, and
+ * taken back if a call of a communication runtime turns out to be around it.
  */
 #include "analysis/communication.h"
 
@@ -112,8 +112,7 @@ static int note_window(struct communication *c, const struct accounted_call *cal
 	struct comm_window *window;
 	int64_t handle;
 
-	if (probe_value(&c->d->probes[call->span->probe], MEANING_COMM) < 0 ||
-	    !call_number(call, MEANING_PTR, &handle))
+	if (probe_value(&c->d->probes[call->span->probe], MEANING_COMM) < 0 || !call_number(call, MEANING_PTR, &handle))
 		return 0;
 	window = find_window(c, process, handle);
 	if (!window) {
@@ -380,8 +379,7 @@ static enum traffic traffic_of(enum role role)
 static bool is_access(enum role role)
 {
 	return ROLE_BIT(role) & (ROLE_BIT(ROLE_SEND) | ROLE_BIT(ROLE_EXCHANGE) | ROLE_BIT(ROLE_GET) |
-				 ROLE_BIT(ROLE_PUT) | ROLE_BIT(ROLE_COPY) | ROLE_BIT(ROLE_SET) |
-				 ROLE_BIT(ROLE_ATOMIC));
+				 ROLE_BIT(ROLE_PUT) | ROLE_BIT(ROLE_COPY) | ROLE_BIT(ROLE_SET) | ROLE_BIT(ROLE_ATOMIC));
 }
 
 static int add_call(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
@@ -407,8 +405,7 @@ static int add_call(struct communication *c, const struct accounted_call *call, 
 				   first_known(payload.received, payload.bytes), &from);
 	if (!error && (call->role == ROLE_RECV || call->role == ROLE_EXCHANGE))
 		error = add_received(c, call, probe, place,
-				     first_known(payload.received,
-						 call->role == ROLE_RECV ? payload.bytes : -1));
+				     first_known(payload.received, call->role == ROLE_RECV ? payload.bytes : -1));
 	if (!error && !is_access(call->role) && call->role != ROLE_RECV)
 		error = add(c, call, &other, payload.bytes);
 	return error ?: habits_note(c, call, probe, place, message ? pair : NO_INDEX, out);
@@ -513,11 +510,11 @@ static void communication_free(void *state)
 	free(c);
 }
 
-#define ROLES_TOLD                                                                                                  \
-	(ROLE_BIT(ROLE_SEND) | ROLE_BIT(ROLE_RECV) | ROLE_BIT(ROLE_EXCHANGE) | ROLE_BIT(ROLE_GET) |                 \
-	 ROLE_BIT(ROLE_PUT) | ROLE_BIT(ROLE_COPY) | ROLE_BIT(ROLE_SET) | ROLE_BIT(ROLE_ATOMIC) |                    \
-	 ROLE_BIT(ROLE_COLLECTIVE) | ROLE_BIT(ROLE_BARRIER) | ROLE_BIT(ROLE_NOTIFY) | ROLE_BIT(ROLE_WAIT) |         \
-	 ROLE_BIT(ROLE_TEST) | ROLE_BIT(ROLE_FENCE) | ROLE_BIT(ROLE_ACQUIRE) | ROLE_BIT(ROLE_TRY) |                 \
+#define ROLES_TOLD                                                                                          \
+	(ROLE_BIT(ROLE_SEND) | ROLE_BIT(ROLE_RECV) | ROLE_BIT(ROLE_EXCHANGE) | ROLE_BIT(ROLE_GET) |         \
+	 ROLE_BIT(ROLE_PUT) | ROLE_BIT(ROLE_COPY) | ROLE_BIT(ROLE_SET) | ROLE_BIT(ROLE_ATOMIC) |            \
+	 ROLE_BIT(ROLE_COLLECTIVE) | ROLE_BIT(ROLE_BARRIER) | ROLE_BIT(ROLE_NOTIFY) | ROLE_BIT(ROLE_WAIT) | \
+	 ROLE_BIT(ROLE_TEST) | ROLE_BIT(ROLE_FENCE) | ROLE_BIT(ROLE_ACQUIRE) | ROLE_BIT(ROLE_TRY) |         \
 	 ROLE_BIT(ROLE_RELEASE) | ROLE_BIT(ROLE_WINDOW) | ROLE_BIT(ROLE_COMM) | ROLE_BIT(ROLE_EVENT))
 
 const struct analysis analysis_communication = {

@@ -22,12 +22,12 @@ enum traffic { TRAFFIC_SENT, TRAFFIC_PUT, TRAFFIC_GOT, TRAFFIC_ATOMIC, TRAFFICS 
 extern const struct analysis analysis_communication;
 extern const char *const traffic_names[TRAFFICS];
 
-#define SIZES 65           /* column i > 0: of 2^(i-1) bytes up to less than 2^i; 0: of none */
-#define SMALL 1024         /* bytes: a message of at most so many is small ... */
-#define RUN_LEAST 4        /* ... and at least so many in succession are a run of them, ... */
+#define SIZES 65            /* column i > 0: of 2^(i-1) bytes up to less than 2^i; 0: of none */
+#define SMALL 1024          /* bytes: a message of at most so many is small ... */
+#define RUN_LEAST 4         /* ... and at least so many in succession are a run of them, ... */
 #define TOGETHER (64 << 10) /* ... which could go in messages of so many bytes */
-#define QUICK 20000        /* ns: who sends a small message, and takes longer, has waited */
-#define IDLE_PERCENT 5     /* a wait overlapped nothing where the thread did less of its own than so much of it */
+#define QUICK 20000         /* ns: who sends a small message, and takes longer, has waited */
+#define IDLE_PERCENT 5      /* a wait overlapped nothing where the thread did less of its own than so much of it */
 
 struct flow {
 	uint64_t operations, bytes, unknown; /* unknown: operations of which the bytes are not known */
@@ -132,14 +132,14 @@ struct comm_window {
 /* Which values of a probe's calls to ask: indices; -1: none. */
 struct comm_probe {
 	bool looked;
-	bool parallel;    /* it is of a runtime whose ranks name each other */
-	bool begins;      /* something that a wait ends */
-	bool names_comm;  /* its ranks are those of a communicator */
-	int16_t to, from; /* whom it sends or puts to, or what it names; whom it gets from, of a copy */
-	int16_t index;    /* the first that tells which of its requests are done */
-	uint32_t floor;   /* ns: of each duration, still to be taken off */
-	uint32_t site;    /* where its last call came from; NO_INDEX: no call had a site */
-	uint32_t place;   /* the place of that */
+	bool parallel;                 /* it is of a runtime whose ranks name each other */
+	bool begins;                   /* something that a wait ends */
+	bool names_comm;               /* its ranks are those of a communicator */
+	int16_t to, from;              /* whom it sends or puts to, or what it names; whom it gets from, of a copy */
+	int16_t index;                 /* the first that tells which of its requests are done */
+	uint32_t floor;                /* ns: of each duration, still to be taken off */
+	uint32_t site;                 /* where its last call came from; NO_INDEX: no call had a site */
+	uint32_t place;                /* the place of that */
 	struct prepared_value *values; /* all of them */
 	uint32_t nrequests;            /* values that are requests that it is given: */
 	uint16_t *requests;
@@ -171,16 +171,16 @@ struct communication {
 	size_t nplaces, places_room;
 	struct comm_request *requests;
 	struct comm_window *windows;
-	struct flow beyond;          /* of pairs that are not kept apart */
-	uint64_t sizes[SIZES];       /* operations */
+	struct flow beyond;    /* of pairs that are not kept apart */
+	uint64_t sizes[SIZES]; /* operations */
 	uint64_t size_bytes[SIZES];
-	uint64_t waits_unknown;      /* waits for what nobody saw begin, or another thread began */
-	uint64_t nested_too_many;    /* operations that may be counted twice */
+	uint64_t waits_unknown;   /* waits for what nobody saw begin, or another thread began */
+	uint64_t nested_too_many; /* operations that may be counted twice */
 	/* At the end: */
 	struct flow all, collective;
-	uint64_t missing;            /* operations that are not on the timeline */
-	uint32_t ranks;              /* of the largest job */
-	uint32_t *by_bytes;          /* pairs, the heaviest first */
+	uint64_t missing;   /* operations that are not on the timeline */
+	uint32_t ranks;     /* of the largest job */
+	uint32_t *by_bytes; /* pairs, the heaviest first */
 	size_t nby_bytes;
 	struct comm_habit *small, *idle;
 	size_t nsmall, nidle;
@@ -203,8 +203,7 @@ static inline void flow_take(struct flow *from, const struct flow *part)
 }
 
 /* The number of the value of the call; false: not known, or not given. */
-static inline bool comm_number(const struct comm_probe *probe, const struct span *span, uint32_t value,
-			       int64_t *number)
+static inline bool comm_number(const struct comm_probe *probe, const struct span *span, uint32_t value, int64_t *number)
 {
 	const struct sent_words sent = span_words(span);
 

@@ -57,8 +57,7 @@ static void note_run(struct communication *c, const struct accounted_call *call,
 	if (depth >= RUN_DEPTHS)
 		return;
 	run = &thread->runs[depth];
-	if (run->messages &&
-	    (!small || run->place != place || run->pair != pair || run->deeper < call->span->start))
+	if (run->messages && (!small || run->place != place || run->pair != pair || run->deeper < call->span->start))
 		finish_run(c, run);
 	if (!small)
 		return;
@@ -122,10 +121,10 @@ static int note_begun(struct communication *c, const struct accounted_call *call
 
 /* What a wait was for. */
 struct awaited {
-	unsigned count;     /* those that this thread has begun */
-	bool others;        /* and others, or who has is not known */
-	uint64_t own;       /* ns: the most that the thread did of its own since one of them */
-	uint32_t event;     /* of that one */
+	unsigned count; /* those that this thread has begun */
+	bool others;    /* and others, or who has is not known */
+	uint64_t own;   /* ns: the most that the thread did of its own since one of them */
+	uint32_t event; /* of that one */
 };
 
 static void end_request(struct communication *c, const struct accounted_call *call, int64_t handle,

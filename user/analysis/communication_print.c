@@ -9,7 +9,7 @@
 #include "analysis/communication.h"
 #include "analysis/printer.h"
 
-#define MATRIX_RANKS 8 /* so many ranks and less have a matrix */
+#define MATRIX_RANKS 8  /* so many ranks and less have a matrix */
 #define MATRIX_COLUMN 9 /* columns of the text */
 #define NAME_COLUMN 8
 #define PAIRS_SHOWN 3
@@ -61,9 +61,9 @@ static void flow_cell(struct table *t, const struct flow *flow)
 {
 	char text[FORMAT_SIZE];
 
-	table_cell(t, "%s", flow->operations ? printer_bytes(text, flow->bytes, flow->operations - flow->unknown,
-							       flow->unknown)
-					     : "-");
+	table_cell(t, "%s",
+		   flow->operations ? printer_bytes(text, flow->bytes, flow->operations - flow->unknown, flow->unknown)
+				    : "-");
 }
 
 static void print_matrix(const struct communication *c, const struct printer *p, const uint32_t *ranks, size_t count)
@@ -118,8 +118,9 @@ static void print_pairs(const struct communication *c, const struct printer *p, 
 		table_cell(&t, "%s", communication_name(c, pair->target, pair->rank, text, sizeof(text)));
 		table_cell(&t, "%s", format_count(text, pair->all.operations));
 		flow_cell(&t, &pair->all);
-		table_cell(&t, "%s", printer_bytes(text, known ? pair->all.bytes / known : 0, known,
-						   pair->all.unknown && !known));
+		table_cell(
+			&t, "%s",
+			printer_bytes(text, known ? pair->all.bytes / known : 0, known, pair->all.unknown && !known));
 		table_cell(&t, "%s", printer_time(p, text, pair->time));
 		table_cell(&t, "%.1f%%", percent(pair->all.bytes, c->all.bytes));
 	}
@@ -201,7 +202,8 @@ static void print_others(const struct communication *c, const struct printer *p)
 			format_count(count, unknown.operations),
 			printer_bytes(bytes, unknown.bytes, unknown.operations - unknown.unknown, unknown.unknown));
 	if (c->missing)
-		fprintf(p->out, "Not on the timeline, so not in the above: %s calls\n", format_count(count, c->missing));
+		fprintf(p->out, "Not on the timeline, so not in the above: %s calls\n",
+			format_count(count, c->missing));
 }
 
 /* --- habits --------------------------------------------------------------- */
@@ -304,7 +306,8 @@ void communication_print(void *state, const struct printer *p)
 	snprintf(note, sizeof(note), "  (%s operations, %s; from: who calls, to: whom the call names%s%s)",
 		 format_count(all, c->all.operations),
 		 printer_bytes(bytes, c->all.bytes, c->all.operations - c->all.unknown, c->all.unknown),
-		 matrix ? "" : "; the heaviest pairs", p->r->calls > p->r->delivered ? "; of the calls on the timeline" : "");
+		 matrix ? "" : "; the heaviest pairs",
+		 p->r->calls > p->r->delivered ? "; of the calls on the timeline" : "");
 	printer_heading(p, note);
 	if (c->nby_bytes && matrix)
 		print_matrix(c, p, ranks, count);

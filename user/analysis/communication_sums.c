@@ -5,9 +5,10 @@
  * A finding is made only where it is clear, and worth it: the time that it is about is at least 1 % of that of all
  * threads; and only where nearly all calls are on the timeline, for what is between two calls must be known.
  *
- * Small messages: those of runs, and only the calls that did not wait, by their length: what one of 20 us and more waits
- * for would also be waited for in a large one. What fewer, larger ones would save is bounded from below by the calls that would not
- * be made, each as long as the shortest one from there: so it is what a call costs by itself, without any waiting.
+ * Small messages: those of runs, and only the calls that did not wait, by their length: what one of 20 us and more
+ * waits for would also be waited for in a large one. What fewer, larger ones would save is bounded from below by the
+ * calls that would not be made, each as long as the shortest one from there: so it is what a call costs by itself,
+ * without any waiting.
  *
  * No overlap: three of four waits, and of the time in them, at one line, with nothing done since what they wait for was
  * begun. More than the time in these waits cannot be hidden.
@@ -25,13 +26,13 @@
 #include "util/array.h"
 #include "util/format.h"
 
-#define WORTH_SHARE 100   /* one in so many of the time observed */
-#define MISSING_SHARE 20  /* one in so many of the calls: with more of them missing no habit is told */
+#define WORTH_SHARE 100  /* one in so many of the time observed */
+#define MISSING_SHARE 20 /* one in so many of the calls: with more of them missing no habit is told */
 #define LEAST_WAITS 8
-#define IDLE_SHARE 75     /* percent of the waits of a place */
-#define HOT_RANKS 4       /* so many and more have a target that others are not */
+#define IDLE_SHARE 75 /* percent of the waits of a place */
+#define HOT_RANKS 4   /* so many and more have a target that others are not */
 #define HOT_FACTOR 3
-#define HOT_LEAST 100     /* operations */
+#define HOT_LEAST 100 /* operations */
 #define SLOWER 2
 
 char *communication_name(const struct communication *c, uint32_t process, uint32_t rank, char *text, size_t room)
@@ -349,13 +350,13 @@ static int find_hot_target(const struct communication *c, struct report *r)
 	    (double)time / operations < SLOWER * (double)other_time / others)
 		return 0;
 	finding.weight = time;
-	return report_add_finding(r, &finding,
-				  "%s is the target of %.0f %% of all operations between ranks, by %zu of %u ranks: a call "
-				  "that names it takes %s on average, one that names another rank %s; %s in all",
-				  process_label(c->d, c->hot, name, sizeof(name)),
-				  100.0 * operations / (operations + others), callers, c->ranks,
-				  format_time(each, time / operations), format_time(other, other_time / others),
-				  format_time(all, time));
+	return report_add_finding(
+		r, &finding,
+		"%s is the target of %.0f %% of all operations between ranks, by %zu of %u ranks: a call "
+		"that names it takes %s on average, one that names another rank %s; %s in all",
+		process_label(c->d, c->hot, name, sizeof(name)), 100.0 * operations / (operations + others), callers,
+		c->ranks, format_time(each, time / operations), format_time(other, other_time / others),
+		format_time(all, time));
 }
 
 static int add_findings(struct communication *c, struct report *r)

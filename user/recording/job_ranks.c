@@ -83,7 +83,6 @@ uint32_t job_ranks_process(const struct job_ranks *all, uint32_t process, int64_
 		else
 			high = middle;
 	}
-	return low < all->nranks && all->ranks[low].job == job && all->ranks[low].rank == rank
-		       ? all->ranks[low].process
-		       : NO_INDEX;
+	return low < all->nranks && all->ranks[low].job == job && all->ranks[low].rank == rank ? all->ranks[low].process
+											       : NO_INDEX;
 }
