@@ -69,8 +69,8 @@ def test_ranks_of_a_communicator_are_ranks_of_the_job(tmp_path):
 def test_who_is_not_known_is_not_guessed(tmp_path):
     """A communicator that could not be read, a rank beyond its members, a rank that could not be read; and nobody."""
     unread = composed.call(1, 180, 190, "MPI_Send", tag=0, comm=WORLD, count=7, datatype=1)
-    told = communication(tmp_path, ranks(2) + send(1, 100, 110, 0, 10, comm=0x9999) + send(1, 120, 130, 7, 20) + unread +
-                         send(1, 200, 210, -2, 50))
+    told = communication(tmp_path, ranks(2) + send(1, 100, 110, 0, 10, comm=0x9999) + send(1, 120, 130, 7, 20) +
+                         unread + send(1, 200, 210, -2, 50))
     assert told["pairs"] == []
     assert of_rank(told, 0)["to_unknown"] == {"operations": 3, "bytes": 37, "operations_without_bytes": 0}
     assert of_rank(told, 0)["to_nobody"] == 1
@@ -92,14 +92,15 @@ def test_a_rank_that_is_not_in_the_recording(tmp_path):
 def test_a_window_has_the_ranks_of_its_communicator(tmp_path):
     text = ranks(4) + f"comm 2 {HALF} 0 7 3 1\n" + \
         composed.call(2, 50, 60, "MPI_Win_create", comm=HALF, win=0x77, **{"comm.id": 7})
-    told = communication(tmp_path, text + put(2, 100, 110, 0, 40) + put(2, 120, 130, 1, 2) + put(2, 140, 150, 0, 3, win=0x88))
+    told = communication(tmp_path, text + put(2, 100, 110, 0, 40) + put(2, 120, 130, 1, 2) +
+                         put(2, 140, 150, 0, 3, win=0x88))
     assert matrix(told) == {(1, 3): (1, 40), (1, 1): (1, 2), (1, 0): (1, 3)}
     assert of_rank(told, 1)["own_part"]["bytes"] == 2
     assert of_rank(told, 1)["others_parts"] == {"operations": 2, "bytes": 43, "operations_without_bytes": 0}
 
 
 def test_what_is_inside_of_other_communication_counts_once(tmp_path):
-    """A put of one runtime is built from those of another; a function of the program around a put is no communication."""
+    """A put of one runtime is built from those of another; a function of the program around a put is none."""
     layered = put(1, 110, 120, 1, 8, depth=1) + put(1, 130, 140, 1, 8, depth=1) + \
         composed.call(1, 100, 150, "_gfortran_caf_send", image=1)
     inside = put(1, 210, 220, 1, 5, depth=1) + composed.call(1, 200, 250, "work", step=1)
@@ -174,7 +175,8 @@ def exchanges(count, own, wait, between=0):
 def test_a_wait_right_after_what_began_it_overlaps_nothing(tmp_path):
     told = report(tmp_path, exchanges(10, own=4000, wait=100000))
     idle, = told["communication"]["no_overlap"]
-    assert (idle["waits"], idle["without_overlap"], idle["wait_ns"], idle["hidden_at_most_ns"]) == (10, 10, 10**6, 10**6)
+    assert (idle["waits"], idle["without_overlap"]) == (10, 10)
+    assert idle["wait_ns"] == idle["hidden_at_most_ns"] == 10**6
     assert idle["begun_by"] == "GASP_MPI_IRECV"
     assert kinds(told) == ["no_overlap"]
 
@@ -210,23 +212,25 @@ def test_habits_are_no_findings_where_calls_are_missing(tmp_path):
     assert told["communication"]["no_overlap"] and kinds(told) == []
 
 
-def hot(slow):
+def hot(slow, others):
+    """Calls that name rank 0 take so long, and those that name others so long."""
     text = ranks(5)
     for i in range(60):
         for tid in range(2, 6):
             text += send(tid, 1000 * i + 100, 1000 * i + 100 + slow, 0, 4000)
             if i % 10 == 0:
-                text += send(tid, 1000 * i + 900, 1000 * i + 910, tid % 5, 4000)
+                text += send(tid, 1000 * i + 650, 1000 * i + 650 + others, tid % 5, 4000)
     return text
 
 
 def test_a_hot_target_is_a_finding_where_calls_to_it_are_slow(tmp_path):
-    told = report(tmp_path, hot(slow=500))
+    told = report(tmp_path, hot(slow=500, others=10))
     # of 264 operations 240 name it, and the last rank's others
     assert told["communication"]["hot_target"] == {"rank": 0, "operations": 246}
     assert kinds(told) == ["hot_target"]
-    told = report(tmp_path, hot(slow=10))
-    assert told["communication"]["hot_target"]["rank"] == 0 and kinds(told) == []
+    for slow, others in (500, 300), (10, 1):
+        told = report(tmp_path, hot(slow, others))
+        assert told["communication"]["hot_target"]["rank"] == 0 and kinds(told) == []
 
 
 def test_text(tmp_path):
