@@ -21,9 +21,9 @@
 
 static void finish_run(struct communication *c, struct comm_run *run)
 {
-	struct comm_place *place = &c->places[run->place];
-
 	if (run->messages >= RUN_LEAST) {
+		struct comm_place *place = &c->places[run->place];
+
 		place->pair = !place->runs || place->pair == run->pair ? run->pair : NO_INDEX;
 		place->runs++;
 		place->messages += run->messages;
