@@ -240,7 +240,7 @@ def test_text(tmp_path):
     assert lines[2].split() == "Bytes from to 0 to 1 to 2 Operations".split()
     assert lines[3].split() == "rank 0 - 100 B - 1".split()
     assert lines[5].split() == "rank 2 2.00 KiB - - 1".split()
-    assert "Sizes: mean 1.05 KiB, 50% below 1 KiB, 50% below 64 KiB" in lines
+    assert "Sizes: mean 1.05 KiB, 50% from 64 B to 1 KiB, 50% from 1 KiB to 64 KiB" in lines
 
 
 def test_one_process_has_nothing_to_say(tmp_path):

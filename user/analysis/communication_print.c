@@ -137,7 +137,7 @@ static void print_sizes(const struct communication *c, const struct printer *p)
 	} ranges[] = { { 7, "64 B" }, { 11, "1 KiB" }, { 17, "64 KiB" }, { 21, "1 MiB" }, { SIZES, NULL } };
 	uint64_t all = 0, known = c->all.operations - c->all.unknown;
 	char text[400], part[100], mean[FORMAT_SIZE];
-	const char *before = "0";
+	const char *before = NULL;
 	unsigned at = 0;
 
 	for (unsigned i = 0; i < SIZES; i++)
@@ -149,8 +149,13 @@ static void print_sizes(const struct communication *c, const struct printer *p)
 
 		for (; at < ranges[i].to; at++)
 			some += c->sizes[at];
-		snprintf(part, sizeof(part), ranges[i].name ? ", %.0f%% below %s" : ", %.0f%% from %s on",
-			 percent(some, all), ranges[i].name ?: before);
+		if (!before)
+			snprintf(part, sizeof(part), ", %.0f%% below %s", percent(some, all), ranges[i].name);
+		else if (ranges[i].name)
+			snprintf(part, sizeof(part), ", %.0f%% from %s to %s", percent(some, all), before,
+				 ranges[i].name);
+		else
+			snprintf(part, sizeof(part), ", %.0f%% from %s on", percent(some, all), before);
 		if (some)
 			strncat(text, part, sizeof(text) - strlen(text) - 1);
 		before = ranges[i].name;
