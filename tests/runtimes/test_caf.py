@@ -65,4 +65,12 @@ def test_payload_is_the_jobs_own(job, observe, program):
     seen = gaspbpf.events(report)
     assert seen["GASP_CAF_PUT"]["bytes_sent"] == counted["GASP_CAF_PUT"]["sent"]
     assert seen["GASP_CAF_GET"]["bytes_received"] == counted["GASP_CAF_GET"]["received"]
+    # What MPI does for it is not there a second time; a copy between two others is one access of each.
+    told = report["communication"]
+    for kind, events in ("put", ("PUT", "COPY")), ("got", ("GET", "COPY")), ("atomic", ("ATOMIC",)):
+        accesses = [pair[kind] for pair in told["pairs"] if kind in pair]
+        own = [counted[f"GASP_CAF_{event}"] for event in events]
+        assert sum(row["operations"] for row in accesses) == sum(row["calls"] for row in own), kind
+    assert {pair["from"] for pair in told["pairs"]} == {1, 2} == {pair["to"] for pair in told["pairs"]}
+    assert not any("sent" in pair for pair in told["pairs"]) and not told["calls_with_too_many_inside"]
     truth.compare_with_alone(ring, ["cafrun", "-np", "2", *program], truth.ENVIRONMENT)

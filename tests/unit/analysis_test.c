@@ -142,7 +142,7 @@ static int begin(void **state, const struct definitions *d)
 static int note_span(void *state, const struct accounted_call *call)
 {
 	struct notes *notes = state;
-	struct payload payload = call_payload(call);
+	struct payload payload = call->payload;
 	int64_t number;
 
 	assert_true(call->timed && !call->inner);

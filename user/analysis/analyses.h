@@ -24,6 +24,7 @@
 	ROW(sites)           /* called_from.c */ \
 	ROW(files)                               \
 	ROW(locks)                               \
+	ROW(communication)                       \
 	ROW(counters) /* counters_print.c */     \
 	ROW(efficiency)                          \
 	ROW(wait_states)                         \

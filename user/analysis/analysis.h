@@ -42,24 +42,24 @@ struct printer;
 #define EVERY_ROLE UINT64_MAX
 #define ROLE_BIT(role) (1ull << (role))
 
-/* One call that is over, and whose its time is. Good until span() returns. */
+/* One call that is over, what it moved, and whose its time is. Good until span() returns. */
 struct accounted_call {
 	const struct definitions *d;
 	const struct span *span;
-	const struct probe_facts *probe; /* for the two functions below */
+	const struct probe_facts *probe; /* for the function below */
 	enum role role;
-	uint32_t event;    /* report_event_label() has its name */
-	bool inner;        /* a call that the runtime made to itself */
-	bool timed;        /* false: its duration is not known, and the three below are 0 */
+	uint32_t event; /* report_event_label() has its name */
+	bool inner;     /* a call that the runtime made to itself */
+	bool timed;     /* false: its duration is not known, and the three below are 0 */
+	struct payload payload;
 	uint64_t duration; /* ns; without the probe's own part, where the user wants that */
 	uint64_t self;     /* ns of it that no observed call inside has had */
 	uint64_t total;    /* ns of it in no other call of the same event on this thread */
+	uint64_t around; /* calls of one thread and depth have the same number only if the same calls are around them */
 };
 
 /* The first of its values that means this: a peer, a lock, a tag. False: it has none, or it was not known. */
 bool call_number(const struct accounted_call *call, enum meaning meaning, int64_t *number);
-/* What it moved. */
-struct payload call_payload(const struct accounted_call *call);
 
 struct analysis {
 	const char *name;  /* its key in the JSON, and what it is asked for by */

@@ -37,10 +37,3 @@ bool call_number(const struct accounted_call *call, enum meaning meaning, int64_
 
 	return first >= 0 && prepared_number(&values->prepared[first], &sent, number);
 }
-
-struct payload call_payload(const struct accounted_call *call)
-{
-	const struct sent_words sent = span_words(call->span);
-
-	return call->probe->is.payload ? payload_read(call->probe->is.payload, &sent) : (struct payload){ -1, -1, -1 };
-}

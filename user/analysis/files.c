@@ -156,7 +156,7 @@ static int span(void *state, const struct accounted_call *call)
 	if (!file)
 		return -ENOMEM;
 	file->is.time += call->self;
-	bytes = call_payload(call).bytes;
+	bytes = call->payload.bytes;
 	if (call->role == ROLE_READ || call->role == ROLE_WRITE) {
 		add_moved(call->role == ROLE_READ ? &file->is.read : &file->is.written, bytes);
 		follow(file, call, bytes);

@@ -510,11 +510,13 @@ static int find_unmodelled(struct report *r)
 	return error;
 }
 
-/* Causes come first, then what shows that there is one, then what is odd or not seen. */
+/* Causes come first, then what shows that there is one (a wait that overlaps nothing may be for somebody who is late),
+ * then what is odd or not seen. */
 static unsigned tier(const struct finding *finding)
 {
 	return !strcmp(finding->kind, UNMODELLED)     ? 3
 	       : !strcmp(finding->kind, "unreturned") ? 2
+	       : !strcmp(finding->kind, "no_overlap") ? 1
 	       : !strcmp(finding->kind, "hot_event")  ? 1
 						      : 0;
 }

@@ -204,7 +204,7 @@ static int settle(struct profiled_thread *t, struct row *row, const struct span 
 	return 0;
 }
 
-static void count_payload(struct tally *tally, const struct payload_plan *plan, const struct span *span)
+static struct payload count_payload(struct tally *tally, const struct payload_plan *plan, const struct span *span)
 {
 	struct sent_words sent = span_words(span);
 	struct payload payload = payload_read(plan, &sent);
@@ -223,6 +223,7 @@ static void count_payload(struct tally *tally, const struct payload_plan *plan, 
 		tally->received += payload.received;
 		tally->known_received++;
 	}
+	return payload;
 }
 
 static void note_object(struct row *row, const struct value *value, const struct span *span)
@@ -265,12 +266,23 @@ static void count_end(struct tally *tally, uint8_t reason)
 		tally->tails++;
 }
 
+/* See accounted_call. It is of the call that ended last among those that could have been around it. */
+static uint64_t family_of(const struct nesting *nesting, uint32_t depth)
+{
+	uint64_t latest = 0;
+
+	for (uint32_t i = 0; i < depth && i < nesting->depths; i++)
+		if (nesting->ended[i] > latest)
+			latest = nesting->ended[i];
+	return latest;
+}
+
 /*
  * Hands the call on to the analyses that want it. Not inline: most calls are nobody's, and counting them is faster
  * where this needs no registers.
  */
 static __attribute__((noinline)) int tell(const struct profile *p, const struct definitions *d, const struct span *span,
-					  uint64_t duration, uint64_t self, uint64_t own)
+					  const struct payload *payload, uint64_t duration, uint64_t self, uint64_t own)
 {
 	const struct probe_facts *facts = &p->probes[span->probe];
 	const struct accounted_call call = {
@@ -281,9 +293,11 @@ static __attribute__((noinline)) int tell(const struct profile *p, const struct 
 		.event = facts->is.event,
 		.inner = facts->is.inner,
 		.timed = has_duration(span),
+		.payload = *payload,
 		.duration = duration,
 		.self = self,
 		.total = own,
+		.around = family_of(&p->threads[span->thread].nesting, span->depth),
 	};
 	int error = 0;
 
@@ -301,6 +315,7 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	struct profiled_thread *t = &p->threads[span->thread];
 	const struct probe_facts *facts = &p->probes[span->probe];
 	struct row *row = &p->rows[place->row];
+	struct payload payload = { -1, -1, -1 };
 	uint64_t duration = 0, own = 0, self = 0;
 
 	if (!t->spans++ || span->start < t->first)
@@ -325,14 +340,14 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	if (facts->of_teams && !span->depth && workers_note_outermost(t, facts, span, duration))
 		return -ENOMEM;
 	if (facts->is.payload)
-		count_payload(&row->tally, facts->is.payload, span);
+		payload = count_payload(&row->tally, facts->is.payload, span);
 	if (facts->object >= 0)
 		note_object(row, &d->probes[span->probe].values[facts->object], span);
 	if (place->site != NO_INDEX) {
 		p->sites[place->site].calls++;
 		p->sites[place->site].total += own;
 	}
-	return facts->told ? tell(p, d, span, duration, self, own) : 0;
+	return facts->told ? tell(p, d, span, &payload, duration, self, own) : 0;
 }
 
 static int profile_span(void *context, const struct definitions *d, const struct span *span)

@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uthash.h>
+
 #include "meaning/value.h"
 #include "recording/definitions.h"
+#include "util/array.h"
 
 #define RUNS_MOST 65536 /* of a communicator; members beyond are not known */
 
@@ -185,23 +188,34 @@ const char *comm_check(const struct def_comm *comm, const struct definitions *d)
 
 /* --- finding ----------------------------------------------------------- */
 
-struct comm_index {
-	const struct definitions *d;
-	const struct value **handles;   /* by probe: the value that has the handle; NULL: none */
-	const struct def_comm **sorted; /* by process, handle, since */
-	size_t count;
+#define RECENT 64 /* a power of two */
+
+/* What one handle of a process has meant. */
+struct comm_chain {
+	struct {
+		uint64_t handle;
+		uint32_t process, zero;
+	} key;
+	uint32_t *comms; /* indices, by time as soon as one is looked for */
+	size_t count, room;
+	bool unsorted;
+	UT_hash_handle hh;
 };
 
-static int compare(const void *left, const void *right)
-{
-	const struct def_comm *a = *(const struct def_comm *const *)left, *b = *(const struct def_comm *const *)right;
+/* An answer, and how long it holds: nearly all calls of a process name the same few. */
+struct recent_comm {
+	uint64_t handle, from, to; /* ns; from == to: none */
+	uint32_t process, index;
+};
 
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	if (a->handle != b->handle)
-		return a->handle < b->handle ? -1 : 1;
-	return a->since < b->since ? -1 : a->since > b->since;
-}
+struct comm_index {
+	const struct definitions *d;
+	struct prepared_value *handles; /* by probe: the value that has the handle; .value NULL: none */
+	size_t nprobes, probes_room;
+	struct comm_chain *chains;
+	size_t count; /* communicators that are in chains */
+	struct recent_comm recent[RECENT];
+};
 
 /* Of several values the first one is the communicator that the call works on; others tell more of it, or are what it
  * made. */
@@ -213,6 +227,97 @@ static const struct value *handle_of(const struct def_probe *probe)
 	return NULL;
 }
 
+static struct comm_chain *chain_of(const struct comm_index *index, uint32_t process, uint64_t handle)
+{
+	struct comm_chain *chain, wanted = { .key = { handle, process, 0 } };
+
+	HASH_FIND(hh, index->chains, &wanted.key, sizeof(wanted.key), chain);
+	return chain;
+}
+
+static struct comm_chain *new_chain(struct comm_index *index, uint32_t process, uint64_t handle)
+{
+	struct comm_chain *chain = calloc(1, sizeof(*chain));
+
+	if (!chain)
+		return NULL;
+	chain->key.handle = handle;
+	chain->key.process = process;
+	HASH_ADD(hh, index->chains, key, sizeof(chain->key), chain);
+	if (!chain->hh.tbl) {
+		free(chain);
+		return NULL;
+	}
+	return chain;
+}
+
+/* Takes the next one in. False: out of memory. */
+static bool append(struct comm_index *index)
+{
+	const struct def_comm *comms = index->d->comms, *next = &comms[index->count];
+	struct comm_chain *chain = chain_of(index, next->process, next->handle);
+
+	if (!chain)
+		chain = new_chain(index, next->process, next->handle);
+	if (!chain || array_one_more(&chain->comms, &chain->room, chain->count, sizeof(*chain->comms)))
+		return false;
+	if (chain->count && comms[chain->comms[chain->count - 1]].since > next->since)
+		chain->unsorted = true;
+	chain->comms[chain->count++] = index->count++;
+	return true;
+}
+
+static int by_time(const void *left, const void *right, void *context)
+{
+	const struct def_comm *comms = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (comms[a].since != comms[b].since)
+		return comms[a].since < comms[b].since ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* How many of them are not later than this time. */
+static size_t count_until(struct comm_chain *chain, const struct def_comm *comms, uint64_t time)
+{
+	size_t low = 0, high = chain->count;
+
+	if (chain->unsorted)
+		qsort_r(chain->comms, chain->count, sizeof(*chain->comms), by_time, (void *)comms);
+	chain->unsorted = false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (comms[chain->comms[middle]].since <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Takes in what has come to the definitions. False: out of memory. */
+static bool catch_up(struct comm_index *index)
+{
+	const struct definitions *d = index->d;
+
+	if (index->count < d->ncomms)
+		memset(index->recent, 0, sizeof(index->recent));
+	while (index->count < d->ncomms)
+		if (!append(index))
+			return false;
+	if (index->nprobes < d->nprobes &&
+	    array_reach(&index->handles, &index->probes_room, d->nprobes, sizeof(*index->handles)))
+		return false;
+	for (; index->nprobes < d->nprobes; index->nprobes++) {
+		const struct value *handle = handle_of(&d->probes[index->nprobes]);
+
+		if (handle)
+			value_prepare(&index->handles[index->nprobes], handle);
+	}
+	return true;
+}
+
 struct comm_index *comm_index_new(const struct definitions *d)
 {
 	struct comm_index *index = calloc(1, sizeof(*index));
@@ -220,60 +325,59 @@ struct comm_index *comm_index_new(const struct definitions *d)
 	if (!index)
 		return NULL;
 	index->d = d;
-	index->count = d->ncomms;
-	index->sorted = calloc(d->ncomms + 1, sizeof(*index->sorted));
-	index->handles = calloc(d->nprobes + 1, sizeof(*index->handles));
-	if (!index->sorted || !index->handles) {
+	if (!catch_up(index)) {
 		comm_index_free(index);
 		return NULL;
 	}
-	for (size_t i = 0; i < d->ncomms; i++)
-		index->sorted[i] = &d->comms[i];
-	qsort(index->sorted, index->count, sizeof(*index->sorted), compare);
-	for (size_t i = 0; i < d->nprobes; i++)
-		index->handles[i] = handle_of(&d->probes[i]);
 	return index;
 }
 
 void comm_index_free(struct comm_index *index)
 {
+	struct comm_chain *chain, *next;
+
 	if (!index)
 		return;
-	free(index->sorted);
+	HASH_ITER (hh, index->chains, chain, next) {
+		HASH_DEL(index->chains, chain);
+		free(chain->comms);
+		free(chain);
+	}
 	free(index->handles);
 	free(index);
 }
 
-const struct def_comm *comm_find(const struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time)
+const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time)
 {
-	const struct def_comm key = { .process = process, .handle = handle, .since = time }, *wanted = &key;
-	size_t low = 0, high = index->count;
+	struct recent_comm *recent = &index->recent[(handle >> 4 ^ process) % RECENT];
+	const struct def_comm *comms = index->d->comms;
+	struct comm_chain *chain;
+	size_t until;
 
-	/* The first that is later; the one before it is the last that is not. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&index->sorted[middle], &wanted) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (index->count < index->d->ncomms && !catch_up(index))
 		return NULL;
-	wanted = index->sorted[low - 1];
-	return wanted->process == process && wanted->handle == handle ? wanted : NULL;
+	if (recent->process == process && recent->handle == handle && recent->from <= time && time < recent->to)
+		return &comms[recent->index];
+	chain = chain_of(index, process, handle);
+	until = chain ? count_until(chain, comms, time) : 0;
+	if (!until)
+		return NULL;
+	*recent = (struct recent_comm){ .handle = handle, .process = process, .index = chain->comms[until - 1] };
+	recent->from = comms[recent->index].since;
+	recent->to = until < chain->count ? comms[chain->comms[until]].since : UINT64_MAX;
+	return &comms[recent->index];
 }
 
-const struct def_comm *comm_of_span(const struct comm_index *index, const struct span *span)
+const struct def_comm *comm_of_span(struct comm_index *index, const struct span *span)
 {
-	const struct value *v = span->probe < index->d->nprobes ? index->handles[span->probe] : NULL;
-	struct value_reading reading;
+	const struct sent_words sent = { span->words, span->nwords, span->unread, false };
+	const struct prepared_value *v;
+	int64_t handle;
 
-	if (!v || !index->count || span->thread >= index->d->nthreads)
+	if (!catch_up(index) || span->probe >= index->nprobes || span->thread >= index->d->nthreads)
 		return NULL;
-	reading = value_read(v, span->words, span->nwords, span->unread,
-			     span->reason == GB_END_RETURN || span->reason == GB_END_TAIL);
-	if (!reading.known)
+	v = &index->handles[span->probe];
+	if (!v->value || !index->count || !prepared_number(v, &sent, &handle))
 		return NULL;
-	return comm_find(index, index->d->threads[span->thread].process, (uint64_t)reading.number, span->start);
+	return comm_find(index, index->d->threads[span->thread].process, (uint64_t)handle, span->start);
 }

@@ -11,14 +11,14 @@
 
 #include "recording/recording.h"
 
-/* All communicators of finished definitions, found quickly; d must outlive it and not change. NULL: no memory. */
+/* All communicators of the definitions, found quickly; d must outlive it, and may grow. NULL: no memory. */
 struct comm_index;
 struct comm_index *comm_index_new(const struct definitions *d);
 void comm_index_free(struct comm_index *index);
-/* What the handle meant to the process (index) at this time (ns). NULL: not known. */
-const struct def_comm *comm_find(const struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time);
+/* What the handle meant to the process (index) at this time (ns); good until the definitions grow. NULL: not known. */
+const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uint64_t handle, uint64_t time);
 /* The communicator that a call works on. NULL: it has none, or it is not known. */
-const struct def_comm *comm_of_span(const struct comm_index *index, const struct span *span);
+const struct def_comm *comm_of_span(struct comm_index *index, const struct span *span);
 
 /* The rank in the job of a rank in the communicator; -1: not known. */
 int64_t comm_world_rank(const struct def_comm *comm, int64_t rank);

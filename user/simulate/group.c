@@ -188,56 +188,6 @@ static int note_event(void *context, const struct definitions *d, const struct e
 
 /* --- ranks ------------------------------------------------------------------ */
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	if (x->job != y->job)
-		return x->job < y->job ? -1 : 1;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-/* Two jobs in one recording: their ranks have different parents. */
-static int find_ranks(struct sim *sim)
-{
-	struct groups *groups = sim->groups;
-	bool several = false;
-
-	groups->ranks = calloc(sim->d->nprocesses + 1, sizeof(*groups->ranks));
-	if (!groups->ranks)
-		return -ENOMEM;
-	for (size_t i = 0; i < sim->d->nprocesses; i++)
-		if (sim->processes[i].rank >= 0)
-			groups->ranks[groups->nranks++] = (struct ranked){ 0, i, sim->processes[i].rank };
-	qsort(groups->ranks, groups->nranks, sizeof(*groups->ranks), by_rank);
-	for (size_t i = 1; i < groups->nranks; i++)
-		several |= groups->ranks[i].rank == groups->ranks[i - 1].rank;
-	for (size_t i = 0; several && i < groups->nranks; i++) {
-		groups->ranks[i].job = sim->d->processes[groups->ranks[i].process].parent;
-		sim->processes[groups->ranks[i].process].job = groups->ranks[i].job;
-	}
-	qsort(groups->ranks, groups->nranks, sizeof(*groups->ranks), by_rank);
-	return 0;
-}
-
-static uint32_t process_of_rank(const struct groups *groups, uint32_t job, int64_t rank)
-{
-	size_t low = 0, high = groups->nranks;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct ranked *at = &groups->ranks[middle];
-
-		if (at->job < job || (at->job == job && at->rank < rank))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < groups->nranks && groups->ranks[low].job == job && groups->ranks[low].rank == rank
-		       ? groups->ranks[low].process
-		       : NO_INDEX;
-}
-
 static struct comm *comm_of(struct sim *sim, const struct facts *facts, const struct span *span)
 {
 	struct place_key key = key_of(sim, facts, span),
@@ -276,7 +226,7 @@ static uint32_t find_process(const struct sim *sim, uint32_t process, const stru
 	world = members ? comm_world_rank(members, rank) : -1;
 	if (world < 0 && comm && comm->group && comm->group->ranked)
 		return process_of_member(comm->group, rank);
-	return process_of_rank(sim->groups, sim->processes[process].job, world < 0 ? rank : world);
+	return job_ranks_process(sim->groups->ranks, process, world < 0 ? rank : world);
 }
 
 const struct def_comm *groups_members(struct sim *sim, const struct span *span)
@@ -491,11 +441,10 @@ int groups_open(struct sim *sim)
 		return -ENOMEM;
 	groups->last = calloc(sim->d->nthreads + 1, sizeof(*groups->last));
 	groups->index = comm_index_new(sim->d);
-	if (!groups->last || !groups->index)
+	groups->ranks = job_ranks_new(sim->d);
+	if (!groups->last || !groups->index || !groups->ranks)
 		return -ENOMEM;
-	error = find_ranks(sim);
-	if (!error)
-		error = timeline_read(sim->recording, &ops);
+	error = timeline_read(sim->recording, &ops);
 	return error ? error : members_find(sim);
 }
 
@@ -533,7 +482,7 @@ void groups_close(struct sim *sim)
 		free((char *)groups->comm_names[i]);
 	free(groups->comm_names);
 	free(groups->comm_numbers);
-	free(groups->ranks);
+	job_ranks_free(groups->ranks);
 	comm_index_free(groups->index);
 	free(groups->last);
 	free(groups);

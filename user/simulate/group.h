@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "recording/communicators.h"
+#include "recording/job_ranks.h"
 #include "simulate/parts.h"
 
 #define FIRSTS 32 /* operations of a member by which members are aligned */
@@ -67,17 +68,10 @@ struct group {
 	uint32_t comm;                 /* number for plug-ins; CPF_NONE: none */
 };
 
-struct ranked {
-	uint32_t job;
-	uint32_t process;
-	long rank;
-};
-
 struct groups {
 	struct place *places; /* uthash */
 	struct group *list;
-	struct ranked *ranks;
-	size_t nranks; /* by job and rank */
+	struct job_ranks *ranks;
 	struct comm {
 		UT_hash_handle hh;
 		struct place_key key; /* thread and process 0 */

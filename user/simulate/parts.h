@@ -245,7 +245,6 @@ struct moment {
 
 struct sim_process {
 	long rank;
-	uint32_t job;          /* ranks are numbered within */
 	bool from_start;       /* its runtime's beginning was seen */
 	bool lossy;            /* calls are missing: its messages and collective operations cannot be matched */
 	uint32_t first_thread; /* NO_INDEX: none */

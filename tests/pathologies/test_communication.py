@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Messages as they should not be: the matrix is the job's own count, and what is planted is found; in the healed twin
+nothing is."""
+import re
+
+import gaspbpf
+import truth
+
+SOURCE = (gaspbpf.TOP / "tests" / "workloads" / "messages.c").read_text().splitlines()
+KINDS = {"small_messages", "no_overlap", "hot_target"}
+HABITS, HOT = (2, "--what", "0"), (4, "--what", "1")
+ROUNDS, SMALL, COLUMN = 20, 2000, 512
+
+
+def line_of(mark):
+    return next(number for number, line in enumerate(SOURCE, 1) if f"/* {mark} */" in line)
+
+
+def observed(job, observe, ranks, *options):
+    ring = job(["mpirun.openmpi", "-n", str(ranks), gaspbpf.WORKLOADS / "messages", "--rounds", str(ROUNDS), "--small",
+                str(SMALL), *options], ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
+    report = truth.window(ring, observe, ring.pids())
+    return report, {of["rank"]: of for of in ring.truths()}
+
+
+def matrix(report):
+    return {(pair["from"], pair["to"]): [pair["operations"], pair["bytes"]]
+            for pair in report["communication"]["pairs"]}
+
+
+def counted(truths):
+    return {(rank, int(to)): figures for rank, of in truths.items() for to, figures in of["sent"].items()}
+
+
+def texts(report):
+    return {finding["kind"]: finding["text"] for finding in report["findings"] if finding["kind"] in KINDS}
+
+
+def near(measured, told):
+    return abs(measured - told) <= 0.1 * told
+
+
+def test_small_messages_and_waits_without_overlap(job, observe):
+    report, truths = observed(job, observe, *HABITS)
+    assert matrix(report) == counted(truths)
+    told, found = report["communication"], texts(report)
+    assert set(found) == {"small_messages", "no_overlap"}
+
+    small, = told["small_messages"]
+    assert (small["rank"], small["to"]) == (1, 0)
+    assert small["messages"] == ROUNDS * SMALL and small["bytes"] == COLUMN * small["messages"]
+    assert small["runs"] == ROUNDS and small["messages_that_would_do"] == ROUNDS * (SMALL * COLUMN // 65536 + 1)
+    assert 0 < small["saves_ns"] < small["without_waiting_ns"] < small["time_ns"] < truths[1]["small_ns"]
+    for text in small["place"], found["small_messages"]:
+        assert f"messages.c:{line_of('small')} " in text
+    assert "rank 1 to rank 0" in found["small_messages"]
+
+    idle, = told["no_overlap"]
+    assert (idle["rank"], idle["waits"], idle["begun_by"]) == (0, ROUNDS, "GASP_MPI_IRECV")
+    assert idle["without_overlap"] >= 0.9 * ROUNDS
+    assert near(idle["hidden_at_most_ns"], truths[0]["idle_ns"])
+    for text in idle["place"], found["no_overlap"]:
+        assert f"messages.c:{line_of('idle')} " in text
+    assert "rank 0" in found["no_overlap"]
+
+
+def test_a_hot_target(job, observe):
+    report, truths = observed(job, observe, *HOT)
+    assert matrix(report) == counted(truths)
+    told = report["communication"]
+    assert told["hot_target"]["rank"] == 0
+    to_hot = [pair for pair in told["pairs"] if pair["to"] == 0]
+    assert told["hot_target"]["operations"] == sum(pair["operations"] for pair in to_hot)
+    assert near(sum(pair["time_ns"] for pair in to_hot), sum(of["hot_ns"] for of in truths.values()))
+    assert re.match("rank 0 is the target of 89 % .* by 3 of 4 ranks", texts(report)["hot_target"])
+    assert set(texts(report)) == {"hot_target"}
+
+
+def test_the_healed_twins_are_silent(job, observe):
+    for ranks, *options in HABITS, HOT:
+        report, truths = observed(job, observe, ranks, *options, "--healed", "1")
+        assert matrix(report) == counted(truths)
+        assert texts(report) == {} and not report["communication"]["hot_target"]
