@@ -49,9 +49,17 @@ struct def_thread {
 	char *name;           /* comm, last known */
 	uint64_t calls, lost; /* final counts; calls = delivered + lost. 0 until known */
 	bool counted;         /* calls and lost, cost and system are known */
-	uint64_t cost;   /* ns; what the probes took from it, by the calibration: with all that made them dearer than
-			    def_probe.cost_ns; 0 in older recordings */
-	uint64_t system; /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
+	uint64_t cost;      /* ns; what the probes took from it, by the calibration: with all that made them dearer than
+			       def_probe.cost_ns; 0 in older recordings */
+	uint64_t system;    /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
+	uint64_t observed;  /* ns from its first call to its end, or that of the observation: the time that the next
+			       four are of; 0: these are not known */
+	uint64_t run;       /* ns on a processor */
+	uint64_t queued;    /* ns that it could have run, and waited for a processor; where queue_known */
+	uint64_t preempted; /* times that it was taken from a processor */
+	bool queue_known;
+	uint32_t cpus; /* processors that it might use at that end; 0: not known */
+	uint32_t cpu;  /* the one that it was on last; NO_INDEX: not known */
 };
 
 struct def_image {
