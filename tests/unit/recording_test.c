@@ -100,6 +100,13 @@ static void definitions_come_back_as_they_ended(void **state)
 	job.d.threads[2].name = text("worker");
 	job.d.threads[2].calls = 12345678901;
 	job.d.threads[2].counted = true;
+	job.d.threads[2].observed = 5000000000;
+	job.d.threads[2].run = 3000000001;
+	job.d.threads[2].queued = 1ULL << 63;
+	job.d.threads[2].queue_known = true;
+	job.d.threads[2].preempted = 77;
+	job.d.threads[2].cpus = 2;
+	job.d.threads[2].cpu = 4095;
 	job.d.sites[7].located = true;
 	job.d.sites[7].file = text("job.c");
 	job.d.sites[7].line = 42;
@@ -131,6 +138,12 @@ static void definitions_come_back_as_they_ended(void **state)
 	assert_null(d->images[0].build_id);
 	assert_string_equal(d->threads[2].name, "worker");
 	assert_true(d->threads[2].calls == 12345678901);
+	assert_true(d->threads[2].observed == 5000000000 && d->threads[2].run == 3000000001);
+	assert_true(d->threads[2].queue_known && d->threads[2].queued == 1ULL << 63);
+	assert_int_equal(d->threads[2].preempted, 77);
+	assert_int_equal(d->threads[2].cpus, 2);
+	assert_int_equal(d->threads[2].cpu, 4095);
+	assert_true(!d->threads[1].observed && !d->threads[1].queue_known && !d->threads[1].cpus);
 	assert_null(d->threads[1].name);
 	assert_string_equal(d->probes[9].event, "GASP_X_9");
 	assert_int_equal(d->probes[9].role, 9);

@@ -24,7 +24,7 @@
 #include "analysis/printer.h"
 #include "analysis/put.h"
 
-#define STARVED_SHARE 10 /* percent of its time */
+#define STARVED_SHARE 10           /* percent of its time */
 #define STARVED_LEAST 500000000ULL /* ns */
 #define BUSY_SHARE 10 /* percent of its time that a thread wants a processor, so that it is in another one's way */
 #define NAMED 3       /* of the threads that are bound to one processor */
@@ -63,34 +63,23 @@ static void forget(void *state)
 	free(s);
 }
 
-/* ns; never more than the time that it is of, whatever a recording says */
-static uint64_t queued(const struct def_thread *t)
-{
-	return t->queued < t->observed ? t->queued : t->observed;
-}
-
-static uint64_t ran(const struct def_thread *t)
-{
-	return t->run < t->observed ? t->run : t->observed;
-}
-
 static bool is_starved(const struct def_thread *t)
 {
-	return scheduling_queue_is_known(t) && queued(t) >= STARVED_LEAST &&
-	       percent(queued(t), t->observed) >= STARVED_SHARE;
+	return scheduling_queue_is_known(t) && scheduling_queued(t) >= STARVED_LEAST &&
+	       percent(scheduling_queued(t), t->observed) >= STARVED_SHARE;
 }
 
 static bool is_bound(const struct def_thread *t)
 {
-	return scheduling_queue_is_known(t) && t->cpus == 1 && t->cpu != NO_INDEX &&
-	       percent(ran(t), t->observed) + percent(queued(t), t->observed) >= BUSY_SHARE;
+	return scheduling_queue_is_known(t) && t->cpus == 1 &&
+	       percent(scheduling_ran(t), t->observed) + percent(scheduling_queued(t), t->observed) >= BUSY_SHARE;
 }
 
 static int by_queued(const void *a, const void *b, void *context)
 {
 	const struct definitions *d = context;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint64_t left = queued(&d->threads[x]), right = queued(&d->threads[y]);
+	uint64_t left = scheduling_queued(&d->threads[x]), right = scheduling_queued(&d->threads[y]);
 
 	return left != right ? (left > right ? -1 : 1) : thread_order(d, x, y);
 }
@@ -120,7 +109,7 @@ static void find_groups(struct scheduling *s, const struct definitions *d, size_
 		for (next = first; next < nbound && d->threads[s->bound[next]].cpu == group.cpu; next++) {
 			const struct def_thread *t = &d->threads[s->bound[next]];
 
-			group.queued += is_starved(t) ? queued(t) : 0;
+			group.queued += is_starved(t) ? scheduling_queued(t) : 0;
 		}
 		group.count = next - first;
 		if (group.count > 1 && group.queued)
@@ -161,7 +150,7 @@ static const char *crowd_text(const struct def_thread *t, char *text, size_t roo
 {
 	char cpus[80] = "";
 
-	if (t->cpus == 1 && t->cpu != NO_INDEX)
+	if (t->cpus == 1)
 		snprintf(cpus, sizeof(cpus), " (it may use CPU %u only)", t->cpu);
 	else if (t->cpus)
 		snprintf(cpus, sizeof(cpus), " (it may use %u)", t->cpus);
@@ -176,12 +165,12 @@ static int tell(const struct scheduling *s, struct report *r)
 	struct finding finding = { .kind = "starved",
 				   .event = NO_INDEX,
 				   .thread = s->starved[0],
-				   .percent = percent(queued(worst), worst->observed) };
+				   .percent = percent(scheduling_queued(worst), worst->observed) };
 
 	for (size_t i = 0; i < s->nstarved; i++)
-		finding.weight += queued(&r->d->threads[s->starved[i]]);
+		finding.weight += scheduling_queued(&r->d->threads[s->starved[i]]);
 	thread_label(r->d, s->starved[0], label, sizeof(label));
-	format_time(time, queued(worst));
+	format_time(time, scheduling_queued(worst));
 	if (s->ngroups)
 		bound_text(s, r->d, why, sizeof(why));
 	else
@@ -225,24 +214,24 @@ static int find(void *state, struct report *r)
 static void print_thread(const struct printer *p, struct table *table, uint32_t thread)
 {
 	const struct def_thread *t = &p->r->d->threads[thread];
-	uint64_t asleep = t->observed - ran(t);
+	uint64_t asleep = t->observed - scheduling_ran(t);
 	struct who who = who_is_thread(p->r->d, thread);
 	char label[LABEL_ROOM], text[FORMAT_SIZE];
 
 	table_cell(table, "%s", label_without_tid(&who, label, sizeof(label)));
 	table_cell(table, "%u", t->tid);
 	table_cell(table, "%s", printer_time(p, text, t->observed));
-	table_cell(table, "%.1f%%", percent(ran(t), t->observed));
+	table_cell(table, "%.1f%%", percent(scheduling_ran(t), t->observed));
 	if (t->queue_known) {
-		asleep = asleep > queued(t) ? asleep - queued(t) : 0;
-		table_cell(table, "%.1f%%", percent(queued(t), t->observed));
+		asleep = asleep > scheduling_queued(t) ? asleep - scheduling_queued(t) : 0;
+		table_cell(table, "%.1f%%", percent(scheduling_queued(t), t->observed));
 		table_cell(table, "%.1f%%", percent(asleep, t->observed));
 	} else {
 		table_cell(table, "-");
 		table_cell(table, "-");
 	}
 	table_cell(table, "%s", format_count(text, t->preempted));
-	if (t->cpus == 1 && t->cpu != NO_INDEX)
+	if (t->cpus == 1)
 		table_cell(table, "CPU %u", t->cpu);
 	else
 		table_cell(table, t->cpus ? "%u CPUs" : "-", t->cpus);

@@ -23,4 +23,15 @@ static inline bool scheduling_queue_is_known(const struct def_thread *thread)
 	return scheduling_is_known(thread) && thread->queue_known;
 }
 
+/* ns, both: never more than the time that they are of, whatever a recording says. */
+static inline uint64_t scheduling_ran(const struct def_thread *thread)
+{
+	return thread->run < thread->observed ? thread->run : thread->observed;
+}
+
+static inline uint64_t scheduling_queued(const struct def_thread *thread)
+{
+	return thread->queued < thread->observed ? thread->queued : thread->observed;
+}
+
 #endif

@@ -12,11 +12,11 @@
 static void print_scheduling(struct table *t, const struct def_thread *thread)
 {
 	if (scheduling_is_known(thread))
-		table_cell(t, "%.1f%%", percent(thread->run, thread->observed));
+		table_cell(t, "%.1f%%", percent(scheduling_ran(thread), thread->observed));
 	else
 		table_cell(t, "-");
 	if (scheduling_queue_is_known(thread))
-		table_cell(t, "%.1f%%", percent(thread->queued, thread->observed));
+		table_cell(t, "%.1f%%", percent(scheduling_queued(thread), thread->observed));
 	else
 		table_cell(t, "-");
 }
@@ -138,7 +138,7 @@ static void put_scheduling(struct json *j, const struct def_thread *t)
 	json_key_uint_known(j, "run_queue_ns", t->queued, known && t->queue_known);
 	json_key_uint_known(j, "involuntary_switches", t->preempted, known);
 	json_key_uint_known(j, "allowed_cpus", t->cpus, t->cpus);
-	json_key_uint_known(j, "last_cpu", t->cpu, t->cpus && t->cpu != NO_INDEX);
+	json_key_uint_known(j, "last_cpu", t->cpu, t->cpus);
 }
 
 static void put_threads(void *state, const struct report *r, struct json *j)

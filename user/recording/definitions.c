@@ -108,7 +108,7 @@ static const struct field thread_fields[] = {
 	THREAD(1, INDEX, process),  THREAD(2, U32, tid),      THREAD(3, STRING, name), THREAD(4, U64, calls),
 	THREAD(5, U64, lost),       THREAD(6, BOOL, counted), THREAD(7, U64, cost),    THREAD(8, U64, system),
 	THREAD(9, U64, observed),   THREAD(10, U64, run),     THREAD(11, U64, queued), THREAD(12, BOOL, queue_known),
-	THREAD(13, U64, preempted), THREAD(14, U32, cpus),    THREAD(15, INDEX, cpu),  END
+	THREAD(13, U64, preempted), THREAD(14, U32, cpus),    THREAD(15, U32, cpu),    END
 };
 
 static const struct field image_fields[] = { IMAGE(1, STRING, path), IMAGE(2, STRING, soname),

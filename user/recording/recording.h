@@ -59,7 +59,7 @@ struct def_thread {
 	uint64_t preempted; /* times that it was taken from a processor */
 	bool queue_known;
 	uint32_t cpus; /* processors that it might use at that end; 0: not known */
-	uint32_t cpu;  /* the one that it was on last; NO_INDEX: not known */
+	uint32_t cpu;  /* the one that it was on last; where cpus is known */
 };
 
 struct def_image {
