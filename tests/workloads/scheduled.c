@@ -9,7 +9,7 @@
  *   burn     of processor time, however long that takes
  *   sleep    of time
  *
- * With "before-" in front of that it has burnt as much before "go": nobody looked, and it must not count. With
+ * With "before-" in front of that it has burnt twice as much before "go": nobody looked, and it must not count. With
  * "started-" it is made after "go". With "ends-" it ends after its work, the others wait for "end". Each takes and
  * gives back a lock every 5 ms of its work: the call that an observer sees. The truth is a list, in the order of the
  * arguments: {"tid", "kind", "wall_ns", "cpu_ns", "run_queue_ns", "user_and_system_ns", "involuntary_switches"}, each
@@ -113,7 +113,7 @@ static void *work(void *argument)
 
 	w->tid = syscall(SYS_gettid);
 	if (w->before)
-		burn(w->ms);
+		burn(2 * w->ms);
 	ready++;
 	wait_for("go", 10);
 	first = look();
