@@ -385,6 +385,31 @@ int open_frames(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* How long threads have waited for a processor so far. */
+SEC("iter/task")
+int show_queues(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct gb_queue shown = { 0 };
+	struct thread_state *t;
+	struct cpu_time now;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t || t->ended || t->began.queued == GB_UNKNOWN)
+		return 0;
+	cpu_time_read(task, &now);
+	shown.pid = t->pid;
+	shown.tid = t->tid;
+	shown.born = t->born;
+	shown.time = bpf_ktime_get_ns();
+	shown.run = now.run - t->began.run;
+	shown.queued = now.queued - t->began.queued;
+	bpf_seq_write(ctx->meta->seq, &shown, sizeof(shown));
+	return 0;
+}
+
 /* The calls in progress, while they are: whoever reads this must expect that they change meanwhile
  * (user/capture/open.c). */
 SEC("iter/task")

@@ -261,6 +261,14 @@ struct gb_life {
 	char comm[GB_COMM]; /* of the thread; GB_LIFE_EXIT and GB_LIFE_OPEN only */
 };
 
+/* A thread that has made calls, and lives. */
+struct gb_queue {
+	gb_u32 pid, tid;
+	gb_u64 born;        /* ns; as in gb_life */
+	gb_u64 time;        /* ns; now */
+	gb_u64 run, queued; /* ns, since its first call, as in gb_life */
+};
+
 #define GB_OFFS 4
 
 /* A process that has ever switched its measurement off. */

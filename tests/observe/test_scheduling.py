@@ -52,7 +52,8 @@ def starved(report):
 @pytest.mark.usefixtures("rung")
 def test_more_threads_than_processors(job, observe, tmp_path):
     """Three that burn and one that sleeps, on one processor."""
-    report, threads = observed(job, observe, tmp_path, "before-burn:500", "before-burn:500", "started-burn:500", "sleep:600")
+    workers = ["before-burn:500", "before-burn:500", "started-burn:500", "sleep:600"]
+    report, threads = observed(job, observe, tmp_path, *workers)
     for told, true in threads:
         check(told, true)
         assert told["allowed_cpus"] == 1 and told["last_cpu"] == CPU

@@ -94,6 +94,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	def->cpus = life->cpus;
 	def->cpu = life->cpu;
 	def->counted = true;
+	session_end_queue(s, t, life);
 	session_sum_thread(s, t, life);
 	if (def->lost != t->lost)
 		log_debug("thread %u: the kernel lost %llu spans, the numbers say %llu", t->tid,
