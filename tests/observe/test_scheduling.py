@@ -44,6 +44,19 @@ def check(told, true):
     assert told["cpu_ns"] + told["run_queue_ns"] < told["observed_ns"] + TICKS
 
 
+def check_intervals(report, threads):
+    """In their order, without overlap; together they are what the thread waited, but for what is below 1 %."""
+    assert report["scheduling"]["looked_until_ns"] >= report["recording"]["end_ns"] - 100e6
+    for told, _ in threads:
+        mine = [row for row in report["scheduling"]["intervals"] if row["tid"] == told["tid"]]
+        assert all(row["from_ns"] < row["to_ns"] and row["run_queue_ns"] * 100 >= row["to_ns"] - row["from_ns"] - 100
+                   for row in mine)
+        assert all(before["to_ns"] <= row["from_ns"] for before, row in zip(mine, mine[1:]))
+        # After the last look a thread may go on for as long as it takes to remove the probes.
+        missing = told["run_queue_ns"] - sum(row["run_queue_ns"] for row in mine)
+        assert 0 <= missing < 0.01 * told["observed_ns"] + 2 * TICKS
+
+
 def starved(report):
     return [finding for finding in report["findings"] if finding["kind"] == "starved"]
 
@@ -58,6 +71,8 @@ def test_more_threads_than_processors(job, observe, tmp_path):
         check(told, true)
         assert told["allowed_cpus"] == 1 and told["last_cpu"] == CPU
     burners, (sleeper, _) = threads[:3], threads[3]
+    check_intervals(report, threads)
+    assert len([row for row in report["scheduling"]["intervals"] if row["tid"] == burners[2][0]["tid"]]) >= 2
     assert sum(told["run_queue_ns"] for told, _ in burners) > 1300e6  # two wait while one runs: 500 + 500 + 500
     assert all(told["involuntary_switches"] > 5 for told, _ in burners)
     assert sleeper["cpu_ns"] < 100e6
@@ -93,7 +108,7 @@ def test_a_thread_that_ends_is_told_up_to_its_end(job, observe, tmp_path):
     report, threads = observed(job, observe, tmp_path, "ends-burn:150", "started-ends-burn:150", "sleep:1200")
     for told, true in threads:
         check(told, true)
-    (first, _), (second, _), (sleeper, _) = threads
-    assert first["observed_ns"] < sleeper["observed_ns"] / 2 and second["observed_ns"] < sleeper["observed_ns"] / 2
+    check_intervals(report, threads)
+    (first, _), (second, _), _ = threads
     # 300 ms in all: what they waited is a large share of their short lives, but not worth a word.
     assert not starved(report) or first["run_queue_ns"] > 500e6 or second["run_queue_ns"] > 500e6

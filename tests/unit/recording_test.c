@@ -107,6 +107,9 @@ static void definitions_come_back_as_they_ended(void **state)
 	job.d.threads[2].preempted = 77;
 	job.d.threads[2].cpus = 2;
 	job.d.threads[2].cpu = 4095;
+	assert_int_equal(definitions_add_queue(&job.d), 0);
+	job.d.queues[0] = (struct def_queue){ .thread = 2, .from = 1000, .to = 2000, .queued = 1ULL << 40, .run = 7 };
+	job.d.run.queues_until = 8000000;
 	job.d.sites[7].located = true;
 	job.d.sites[7].file = text("job.c");
 	job.d.sites[7].line = 42;
@@ -143,6 +146,9 @@ static void definitions_come_back_as_they_ended(void **state)
 	assert_int_equal(d->threads[2].preempted, 77);
 	assert_int_equal(d->threads[2].cpus, 2);
 	assert_int_equal(d->threads[2].cpu, 4095);
+	assert_int_equal(d->nqueues, 1);
+	assert_memory_equal(&d->queues[0], &job.d.queues[0], sizeof(d->queues[0]));
+	assert_int_equal(d->run.queues_until, 8000000);
 	assert_true(!d->threads[1].observed && !d->threads[1].queue_known && !d->threads[1].cpus);
 	assert_null(d->threads[1].name);
 	assert_string_equal(d->probes[9].event, "GASP_X_9");

@@ -290,6 +290,28 @@ static void put_ids(const struct report *r, struct json *j, uint32_t thread)
 	json_end_object(j);
 }
 
+/* When they waited, as far as it was looked at. */
+static void put_intervals(const struct report *r, struct json *j)
+{
+	json_key_uint_known(j, "looked_until_ns", r->d->run.queues_until, r->d->run.queues_until);
+	json_key(j, "intervals");
+	json_array(j);
+	for (size_t i = 0; i < r->d->nqueues; i++) {
+		const struct def_queue *queue = &r->d->queues[i];
+
+		if (thread_is_left_out(r->d, queue->thread))
+			continue;
+		json_object(j);
+		put_thread_ids(j, r, queue->thread);
+		json_key_uint(j, "from_ns", queue->from);
+		json_key_uint(j, "to_ns", queue->to);
+		json_key_uint(j, "run_queue_ns", queue->queued);
+		json_key_uint(j, "cpu_ns", queue->run);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void put(void *state, const struct report *r, struct json *j)
 {
 	const struct scheduling *s = state;
@@ -313,6 +335,7 @@ static void put(void *state, const struct report *r, struct json *j)
 		json_end_object(j);
 	}
 	json_end_array(j);
+	put_intervals(r, j);
 	json_end_object(j);
 }
 

@@ -62,10 +62,9 @@ static void take(void *context, const void *record)
 
 void session_end_queue(struct capture_session *s, struct captured_thread *t, const struct gb_life *life)
 {
-	const struct gb_queue shown = { .born = life->born,
-					.time = life->born + life->observed,
-					.run = life->run,
-					.queued = life->queued };
+	const struct gb_queue shown = {
+		.born = life->born, .time = life->born + life->observed, .run = life->run, .queued = life->queued
+	};
 
 	if (s->queues.wanted && life->kind == GB_LIFE_THREAD && life->queued != GB_UNKNOWN && !t->left_out)
 		note(s, t, &shown);
