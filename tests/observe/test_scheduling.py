@@ -97,6 +97,7 @@ def test_threads_that_sleep_are_not_starved(job, observe, tmp_path):
     for told, true in threads:
         check(told, true)
         assert told["cpu_ns"] < 100e6
+    check_intervals(report, threads)
     # Only where something else has kept them all from the processor, and they know it themselves.
     really = any(true["run_queue_ns"] > 400e6 for _, true in threads)
     assert not starved(report) or really
