@@ -180,10 +180,11 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	install -m 644 models/*.model models/numbers models/unmodelled $(DESTDIR)$(prefix)/share/gaspbpf/models
 	install -d $(DESTDIR)$(prefix)/include
 	install -m 644 $(wildcard include/*.h include/*.hpp) $(DESTDIR)$(prefix)/include
-	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
+	install -d $(DESTDIR)$(prefix)/share/doc/gaspbpf/events $(DESTDIR)$(prefix)/share/doc/gaspbpf/analyses
 	install -m 644 docs/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf
 	sed 's#](docs/#](#g' README.md > $(DESTDIR)$(prefix)/share/doc/gaspbpf/README.md
 	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
+	install -m 644 docs/analyses/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/analyses
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 755 service/gaspbpf-generator $(DESTDIR)$(prefix)/share/gaspbpf/monitor

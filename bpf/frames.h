@@ -41,6 +41,8 @@ static __always_inline void cpu_time_read(const struct task_struct *task, struct
 	time->user = task->utime;
 	time->system = task->stime;
 	time->run = task->se.sum_exec_runtime;
+	time->queued = bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : GB_UNKNOWN;
+	time->preempted = task->nivcsw;
 }
 
 /* A record of process life, to be filled in and submitted. NULL: it is lost, and counted. */

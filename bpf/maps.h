@@ -36,6 +36,8 @@ struct gb_memory {
 struct cpu_time {
 	__u64 user, system; /* by ticks, on most kernels: only their ratio is exact */
 	__u64 run;
+	__u64 queued;    /* it could have run, and waited for a processor; GB_UNKNOWN: the kernel does not keep it */
+	__u64 preempted; /* times that it was taken from a processor */
 };
 
 /* Where a thread is: its stack pointer, and the stack for its signal handlers. */

@@ -65,17 +65,25 @@ static __always_inline void end_stacks(struct task_struct *task, struct thread_s
 	t->stacked = false;
 }
 
-/* ns that the thread has been in the kernel since then: of its processor time, which is exact, the share that ticks
- * found there. */
-static __always_inline __u64 system_since(const struct task_struct *task, const struct cpu_time *began)
+/* What the thread has had of the processors since its first call. */
+static __always_inline void tell_cpu_time(struct gb_life *life, const struct task_struct *task,
+					  const struct thread_state *t)
 {
+	const struct cpu_time *began = &t->began;
 	struct cpu_time now;
 
 	cpu_time_read(task, &now);
 	now.user -= began->user;
 	now.system -= began->system;
-	now.run -= began->run;
-	return now.user + now.system ? now.system * 1000 / (now.user + now.system) * now.run / 1000 : 0;
+	life->run = now.run - began->run;
+	/* Processor time is exact; of it the share that ticks found in the kernel. */
+	if (now.user + now.system)
+		life->system = now.system * 1000 / (now.user + now.system) * life->run / 1000;
+	life->queued = now.queued == GB_UNKNOWN ? GB_UNKNOWN : now.queued - began->queued;
+	life->preempted = now.preempted - began->preempted;
+	life->observed = bpf_ktime_get_ns() - t->born;
+	life->cpus = task->nr_cpus_allowed;
+	life->cpu = task->thread_info.cpu;
 }
 
 static __always_inline void thread_ended(struct task_struct *task, __u32 tid, __u32 kind, __u64 now,
@@ -92,7 +100,7 @@ static __always_inline void thread_ended(struct task_struct *task, __u32 tid, __
 		life->lost = t->lost;
 		life->born = t->born;
 		life->sums = t->sums;
-		life->system = system_since(task, &t->began);
+		tell_cpu_time(life, task, t);
 	}
 	if (kind == GB_LIFE_EXIT)
 		/* An exit of the whole group (exit_group, a signal) has its code there. */
@@ -374,6 +382,31 @@ int open_frames(struct bpf_iter__task *ctx)
 	frames_close_all(t, stopped_at, GB_END_DETACH);
 	end_stacks(task, t, stopped_at, GB_END_DETACH);
 	thread_ended(task, task->pid, GB_LIFE_OPEN, stopped_at, t);
+	return 0;
+}
+
+/* How long threads have waited for a processor so far. */
+SEC("iter/task")
+int show_queues(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct gb_queue shown = { 0 };
+	struct thread_state *t;
+	struct cpu_time now;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t || t->ended || t->began.queued == GB_UNKNOWN)
+		return 0;
+	cpu_time_read(task, &now);
+	shown.pid = t->pid;
+	shown.tid = t->tid;
+	shown.born = t->born;
+	shown.time = bpf_ktime_get_ns();
+	shown.run = now.run - t->began.run;
+	shown.queued = now.queued - t->began.queued;
+	bpf_seq_write(ctx->meta->seq, &shown, sizeof(shown));
 	return 0;
 }
 

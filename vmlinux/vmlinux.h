@@ -97,6 +97,11 @@ struct uprobe_task {
 	unsigned int depth;                       /* return probes in progress on this thread */
 };
 
+/* include/linux/sched.h; without CONFIG_SCHED_INFO it is empty */
+struct sched_info {
+	unsigned long long run_delay; /* ns that it waited on a run queue */
+};
+
 struct sched_entity {
 	__u64 exec_start;       /* ns of its processor's clock: when it last ran there */
 	__u64 sum_exec_runtime; /* ns */
@@ -120,6 +125,8 @@ struct task_struct {
 	unsigned int __state;
 	int on_cpu;
 	struct sched_entity se;
+	struct sched_info sched_info;
+	int nr_cpus_allowed;
 	__u64 utime, stime; /* ns; by ticks on most kernels */
 	unsigned long nvcsw, nivcsw;
 	struct uprobe_task *utask;

@@ -237,20 +237,36 @@ enum gb_life_kind {
  */
 #define GB_HOLD_SIGNAL 28
 
+#define GB_UNKNOWN (~0ULL) /* gb_life.queued: the kernel does not keep it (CONFIG_SCHED_INFO) */
+
 struct gb_life {
 	gb_u64 time; /* ns */
 	gb_u32 kind; /* enum gb_life_kind */
 	gb_u32 pid;
 	gb_u32 tid;
 	gb_u32 parent;
-	gb_u64 sequence;    /* calls seen on this thread */
-	gb_u64 lost;        /* of those, spans that found no room in the ring */
-	gb_s32 exit_code;   /* as wait(2) gives it; GB_LIFE_EXIT only */
-	gb_u32 changing;    /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
-	gb_u64 born;        /* ns; of the thread, as in gb_sum_place; 0: none is meant */
-	gb_u64 sums;        /* probes of which it has a sum */
-	gb_u64 system;      /* ns that the thread was in the kernel since its first call, probes included */
+	gb_u64 sequence;  /* calls seen on this thread */
+	gb_u64 lost;      /* of those, spans that found no room in the ring */
+	gb_s32 exit_code; /* as wait(2) gives it; GB_LIFE_EXIT only */
+	gb_u32 changing;  /* GB_LIFE_LINKER: the change is about to begin; 0: it is over, or that is not known */
+	gb_u64 born;      /* ns; of the thread, as in gb_sum_place; 0: none is meant */
+	gb_u64 sums;      /* probes of which it has a sum */
+	gb_u64 observed;  /* ns from the thread's first call to now: what the next four are of; 0: they are not known */
+	gb_u64 run;       /* ns that it was on a processor ... */
+	gb_u64 system;    /* ... and of these in the kernel, probes included */
+	gb_u64 queued;    /* ns that it could have run, and waited for a processor; GB_UNKNOWN */
+	gb_u64 preempted; /* times that it was taken from a processor */
+	gb_u32 cpus;      /* processors that it may use */
+	gb_u32 cpu;       /* the one that it was on last */
 	char comm[GB_COMM]; /* of the thread; GB_LIFE_EXIT and GB_LIFE_OPEN only */
+};
+
+/* A thread that has made calls, and lives. */
+struct gb_queue {
+	gb_u32 pid, tid;
+	gb_u64 born;        /* ns; as in gb_life */
+	gb_u64 time;        /* ns; now */
+	gb_u64 run, queued; /* ns, since its first call, as in gb_life */
 };
 
 #define GB_OFFS 4

@@ -22,6 +22,8 @@
  *
  * comm PID HANDLE TIME ID RANK...: what the handle means to the process from then on, its members' ranks in the job
  *
+ * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
+ *
  * end TIME: of the run
  *
  * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
@@ -339,6 +341,24 @@ static void add_comm(char *text)
 		fail("out of memory");
 }
 
+static void add_scheduled(const char *text)
+{
+	unsigned long tid, observed, run, cpus, cpu;
+	struct def_thread *t;
+	long queued;
+
+	if (sscanf(text, "%lu %lu %lu %ld %lu %lu", &tid, &observed, &run, &queued, &cpus, &cpu) != 6)
+		fail("scheduled TID OBSERVED RUN QUEUED CPUS CPU");
+	t = &d.threads[thread_of(tid)];
+	t->observed = observed;
+	t->run = run;
+	t->queue_known = queued != -1;
+	t->queued = t->queue_known ? queued : 0;
+	t->preempted = 10 * tid;
+	t->cpus = cpus;
+	t->cpu = cpu;
+}
+
 int main(int argc, char **argv)
 {
 	char line[4096];
@@ -375,6 +395,8 @@ int main(int argc, char **argv)
 			add_control(process_of(a), b, c);
 		else if (sscanf(line, "lost %lu %ld", &a, &b) == 2)
 			lose(thread_of(a), b);
+		else if (!strncmp(line, "scheduled ", 10))
+			add_scheduled(line + 10);
 		else if (!strncmp(line, "sum ", 4))
 			add_sum(line + 4);
 		else if (!strncmp(line, "comm ", 5))
@@ -382,7 +404,7 @@ int main(int argc, char **argv)
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, comm, call, atomic, control, lost, sum or end");
+			fail("process, thread, comm, call, atomic, control, lost, sum, scheduled or end");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;

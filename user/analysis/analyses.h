@@ -19,6 +19,7 @@
 	ROW(histogram)                           \
 	ROW(payload)                             \
 	ROW(threads)                             \
+	ROW(scheduling)                          \
 	ROW(by_thread)                           \
 	ROW(inner_by_thread) /* by_thread.c */   \
 	ROW(sites)           /* called_from.c */ \

@@ -598,6 +598,10 @@ static void put_findings(void *state, const struct report *r, struct json *j)
 		json_key_string(j, "event", f->event == NO_INDEX ? NULL : report_event_name(r, f->event));
 		if (f->thread != NO_INDEX)
 			put_thread_ids(j, r, f->thread);
+		if (f->percent > 0) {
+			json_key(j, "percent");
+			json_double(j, f->percent);
+		}
 		if (f->uneven) {
 			put_share(j, r, "most", &f->most);
 			put_share(j, r, "least", &f->least);

@@ -212,6 +212,7 @@ struct finding {
 	char *text;
 	uint32_t event, thread; /* NO_INDEX: none */
 	uint64_t weight;        /* ns: how much time it is about */
+	double percent;         /* of the thread's time; 0: not said */
 	bool has_gain;
 	uint64_t gain; /* ns: what the run would be shorter by without it, simulated */
 	bool uneven;   /* the event takes much of the time of one thread, little of that of another: */

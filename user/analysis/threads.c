@@ -5,11 +5,24 @@
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "analysis/scheduling.h"
 
 #define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
 
+static void print_scheduling(struct table *t, const struct def_thread *thread)
+{
+	if (scheduling_is_known(thread))
+		table_cell(t, "%.1f%%", percent(scheduling_ran(thread), thread->observed));
+	else
+		table_cell(t, "-");
+	if (scheduling_queue_is_known(thread))
+		table_cell(t, "%.1f%%", percent(scheduling_queued(thread), thread->observed));
+	else
+		table_cell(t, "-");
+}
+
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used,
-			 bool unseen)
+			 bool unseen, bool scheduled)
 {
 	struct who who = who_is_thread(p->r->d, row->thread);
 	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
@@ -27,6 +40,8 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
 	if (unseen)
 		table_cell(t, "%s%.1f%%", about, percent(row->likely_unseen, row->wall));
+	if (scheduled)
+		print_scheduling(t, &p->r->d->threads[row->thread]);
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
@@ -68,10 +83,12 @@ static void print_threads(void *state, const struct printer *p)
 		{ .title = "Wall" },
 	};
 	size_t shown = printer_rows(p, p->r->nthreads);
-	bool used[SHARES] = { false }, moves = false, unseen = false;
+	bool used[SHARES] = { false }, moves = false, unseen = false, scheduled = false;
 	struct table t = { 0 };
+	char note[300];
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
+		scheduled |= scheduling_is_known(&p->r->d->threads[p->r->threads[i].thread]);
 		moves |= p->r->threads[i].likely_group[GROUP_DATA] > 0;
 		unseen |= percent(p->r->threads[i].likely_unseen, p->r->threads[i].wall) >= 0.05;
 		for (int k = 0; k < SHARES; k++)
@@ -86,13 +103,20 @@ static void print_threads(void *state, const struct printer *p)
 	table_column(&t, &(struct column){ .title = "outside" });
 	if (unseen)
 		table_column(&t, &(struct column){ .title = "not seen" });
+	if (scheduled) {
+		table_column(&t, &(struct column){ .title = "CPU", .drop = 4 });
+		table_column(&t, &(struct column){ .title = "queued", .drop = 3 });
+	}
 	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
-		print_thread(p, &t, &p->r->threads[i], used, unseen);
-	printer_heading(
-		p, moves ? "  (% of wall, by outermost call; data: transfers, and what is waited in them; coll: "
-			   "collectives, likewise; outside: in no probed call; cost: of probes, in these)"
-			 : "  (% of wall, by outermost call; outside: in no probed call; cost: of probes, in these)");
+		print_thread(p, &t, &p->r->threads[i], used, unseen, scheduled);
+	snprintf(note, sizeof(note),
+		 "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
+		 "in these)",
+		 moves ? "data: transfers, and what is waited in them; coll: collectives, likewise; " : "",
+		 scheduled && !printer_is_narrow(p) ? "CPU, queued: since its first call, running and waiting to; "
+						    : "");
+	printer_heading(p, note);
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nthreads, "threads");
 	if (unseen)
@@ -102,6 +126,19 @@ static void print_threads(void *state, const struct printer *p)
 			"one. Of this time it was not seen which: the region had begun, or its function was "
 			"not known yet, or the thread was not there.");
 	print_cost(p);
+}
+
+/* All of it, however short the time: whoever reads it sees how short it is. */
+static void put_scheduling(struct json *j, const struct def_thread *t)
+{
+	bool known = t->observed;
+
+	json_key_uint_known(j, "observed_ns", t->observed, known);
+	json_key_uint_known(j, "cpu_ns", t->run, known);
+	json_key_uint_known(j, "run_queue_ns", t->queued, known && t->queue_known);
+	json_key_uint_known(j, "involuntary_switches", t->preempted, known);
+	json_key_uint_known(j, "allowed_cpus", t->cpus, t->cpus);
+	json_key_uint_known(j, "last_cpu", t->cpu, t->cpus);
 }
 
 static void put_threads(void *state, const struct report *r, struct json *j)
@@ -124,6 +161,7 @@ static void put_threads(void *state, const struct report *r, struct json *j)
 		json_key_uint(j, "wall_ns", t->wall);
 		json_key_uint(j, "cost_ns", t->cost);
 		json_key_uint_known(j, "kernel_ns", t->system, t->system);
+		put_scheduling(j, &r->d->threads[t->thread]);
 		json_key(j, "group_ns");
 		json_object(j);
 		for (int i = 0; i < SHARES; i++)

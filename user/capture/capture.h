@@ -118,6 +118,13 @@ void capture_locate_site(struct capture_session *session, uint32_t site);
  * none; to be called after capture_drain(), now and then. 0 or -errno, not said.
  */
 int capture_read_sums(struct capture_session *session);
+/* It is wanted when threads wait for a processor. */
+void capture_follow_queues(struct capture_session *session);
+/*
+ * Then: notes which threads have waited for a processor since the last time, if a second has passed; `last`: whatever
+ * has. To be called after capture_drain(), now and then.
+ */
+void capture_look_at_queues(struct capture_session *session, bool last);
 /* The kernel's sums are read by somebody else, and have more than what became no span: this session never looks at
  * them. */
 void capture_leave_sums(struct capture_session *session);

@@ -86,7 +86,15 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	def->lost = life->lost;
 	def->cost = t->cost;
 	def->system = life->system;
+	def->observed = life->observed;
+	def->run = life->run;
+	def->queue_known = life->queued != GB_UNKNOWN;
+	def->queued = def->queue_known ? life->queued : 0;
+	def->preempted = life->preempted;
+	def->cpus = life->cpus;
+	def->cpu = life->cpu;
 	def->counted = true;
+	session_end_queue(s, t, life);
 	session_sum_thread(s, t, life);
 	if (def->lost != t->lost)
 		log_debug("thread %u: the kernel lost %llu spans, the numbers say %llu", t->tid,

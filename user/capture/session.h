@@ -62,6 +62,10 @@ struct capture_session {
 	struct calls calls;
 	struct beyond beyond;
 	struct announcements announced;
+	struct {
+		bool wanted;
+		uint64_t looked; /* ns; when it was looked last who waited for a processor */
+	} queues;
 	struct limit *limit; /* private to limit.c; NULL: none */
 };
 

@@ -30,6 +30,7 @@ struct captured_thread {
 	struct early_spans early;
 	uint64_t waiting_since;               /* the pass in which the hole before the first of them was first seen */
 	struct captured_thread *next_waiting; /* list of threads with early spans */
+	struct gb_queue queue;                /* what was shown last (queues.c) */
 	bool listed;
 	bool left_out; /* its process is no part of the job: nobody is told of its calls */
 };
@@ -48,6 +49,10 @@ int session_open_threads(struct capture_session *s);
 struct captured_thread *session_add_thread(struct capture_session *s, const struct captured_process *p, uint32_t tid);
 void session_end_thread(struct capture_session *s, struct captured_thread *t);
 void session_free_threads(struct capture_session *s);
+
+/* queues.c */
+/* The kernel's final word on how long it waited for a processor. */
+void session_end_queue(struct capture_session *s, struct captured_thread *t, const struct gb_life *life);
 
 /* callers.c */
 /* The thread that had this number at this time (ns; CAPTURE_NOW: by all that is known); defined where it is new. NULL:

@@ -592,6 +592,7 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	err = callers_prepare(&w->callers, job);
 	if (err)
 		return err;
+	job->queues = !o->flight.on;
 	job->hold_children = !o->no_hold;
 	job->user = (struct job_user){ .ended = process_ended, .dump = dump, .context = w };
 	err = cli_new_plan(&job->plan, job->models, &o->choice);

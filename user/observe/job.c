@@ -387,6 +387,8 @@ int job_prepare(struct job *job)
 	job->definitions.run.rung = strdup(rung_name(kernel_rung(job->kernel)));
 	log_info("way of attaching: %s (of those that 'gaspbpf doctor' tells of)", rung_name(kernel_rung(job->kernel)));
 	err = capture_new(&job->capture, job->kernel, job->plan, &job->definitions, &events);
+	if (!err && job->queues)
+		capture_follow_queues(job->capture);
 	if (!err)
 		translators_find(job);
 	return err;

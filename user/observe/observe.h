@@ -48,6 +48,7 @@ struct job {
 	struct job_user user;
 	pid_t command;      /* started by us; 0: none */
 	bool callers;       /* of calls in progress it is wanted where they came from */
+	bool queues;        /* it is wanted when threads waited for a processor */
 	bool sampling;      /* threads are looked at, too, when rights are given up (user/stacks) */
 	bool brief;         /* it ends soon: what its probes cost is not worth a word */
 	bool hold_children; /* of the command, so that nothing of them is missed */

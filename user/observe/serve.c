@@ -45,6 +45,7 @@ void job_serve(struct job *job)
 	job->checked = now;
 	capture_check_processes(job->capture);
 	capture_read_sums(job->capture);
+	capture_look_at_queues(job->capture, false);
 }
 
 void job_leave(struct job *job, void (*show)(size_t done, size_t all))
@@ -54,6 +55,7 @@ void job_leave(struct job *job, void (*show)(size_t done, size_t all))
 	kernel_set_active(job->kernel, false);
 	command_let_go(job, !job_alive(job)); /* its end is told a moment before it can be collected */
 	capture_drain(job->capture);
+	capture_look_at_queues(job->capture, true);
 	before = clock_monotonic();
 	attach_remove_all(job->kernel, show);
 	log_info("probes taken out in %.1f ms", (clock_monotonic() - before) / 1e6);

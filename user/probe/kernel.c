@@ -574,6 +574,13 @@ int kernel_show_stacked(struct kernel *kernel, kernel_open show, void *context)
 	return fd < 0 ? fd : iterator_read(fd, sizeof(struct open_record), show_record, &showing);
 }
 
+int kernel_show_queues(struct kernel *kernel, void (*show)(void *context, const void *record), void *context)
+{
+	int fd = iterator_open(kernel->process->progs.show_queues);
+
+	return fd < 0 ? fd : iterator_read(fd, sizeof(struct gb_queue), show, context);
+}
+
 int kernel_read_counts(const struct kernel *kernel, struct kernel_counts *counts)
 {
 	const struct kernel_counts *before = &kernel->before;

@@ -407,6 +407,9 @@ typedef void (*kernel_open)(void *context, const struct gb_open *open, const str
 int kernel_show_open(struct kernel *kernel, kernel_open show, void *context);
 /* The same of calls that are kept by stack (bpf/stacks.h), in no order, each as of the thread that has begun it. */
 int kernel_show_stacked(struct kernel *kernel, kernel_open show, void *context);
+/* Shows how long each thread that has made calls, and lives, has waited for a processor; none where the kernel does not
+ * keep it. record: a struct gb_queue. 0 or -errno, not said. */
+int kernel_show_queues(struct kernel *kernel, void (*show)(void *context, const void *record), void *context);
 /* Sums over CPUs. */
 struct kernel_counts {
 	uint64_t lost, no_memory, no_sum, no_entry, life_lost, trampolines, near, summed, rounds;

@@ -35,6 +35,7 @@
 #define CHUNK_COMMS FOURCC('C', 'O', 'M', 'M')
 #define CHUNK_TEXTS FOURCC('T', 'E', 'X', 'T')
 #define CHUNK_WINDOWS FOURCC('W', 'N', 'D', 'W')
+#define CHUNK_QUEUES FOURCC('Q', 'U', 'E', 'U')
 #define CHUNK_CHAINS FOURCC('C', 'H', 'A', 'N')
 #define CHUNK_LATE FOURCC('L', 'A', 'T', 'E')
 #define CHUNK_SPANS FOURCC('S', 'P', 'A', 'N')

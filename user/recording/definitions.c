@@ -61,29 +61,18 @@
 		0, FIELD_END, 0 \
 	}
 
-const struct field run_fields[] = { RUN(1, U64, start),
-				    RUN(2, U64, end),
-				    RUN(3, U64, start_realtime),
-				    RUN(4, U64, end_realtime),
-				    RUN(5, STRING, command),
-				    RUN(6, STRING, host),
-				    RUN(7, STRING, kernel),
-				    RUN(8, STRING, version),
-				    RUN(9, STRING, rung),
-				    RUN(10, BOOL, finished),
-				    RUN(11, U32, cost_ns[0]),
-				    RUN(12, U32, cost_ns[1]),
-				    RUN(13, U32, cost_ns[2]),
-				    RUN(14, U32, skipped_ns[0]),
-				    RUN(15, U32, skipped_ns[1]),
-				    RUN(16, U32, skipped_ns[2]),
-				    RUN(17, U32, floor_ns[0]),
-				    RUN(18, U32, floor_ns[1]),
-				    RUN(19, U32, floor_ns[2]),
-				    RUN(20, U32, budget),
-				    RUN(21, U64, own_cpu),
-				    RUN(22, STRING, reason),
-				    END };
+const struct field run_fields[] = { RUN(1, U64, start),          RUN(2, U64, end),
+				    RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
+				    RUN(5, STRING, command),     RUN(6, STRING, host),
+				    RUN(7, STRING, kernel),      RUN(8, STRING, version),
+				    RUN(9, STRING, rung),        RUN(10, BOOL, finished),
+				    RUN(11, U32, cost_ns[0]),    RUN(12, U32, cost_ns[1]),
+				    RUN(13, U32, cost_ns[2]),    RUN(14, U32, skipped_ns[0]),
+				    RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
+				    RUN(17, U32, floor_ns[0]),   RUN(18, U32, floor_ns[1]),
+				    RUN(19, U32, floor_ns[2]),   RUN(20, U32, budget),
+				    RUN(21, U64, own_cpu),       RUN(22, STRING, reason),
+				    RUN(23, U64, queues_until),  END };
 
 const struct field loss_fields[] = {
 	LOSS(1, calls),     LOSS(2, delivered), LOSS(3, lost),    LOSS(4, no_memory), LOSS(5, no_entry),
@@ -105,9 +94,10 @@ static const struct field process_fields[] = { PROCESS(1, U32, pid),
 					       END };
 
 static const struct field thread_fields[] = {
-	THREAD(1, INDEX, process), THREAD(2, U32, tid),    THREAD(3, STRING, name),
-	THREAD(4, U64, calls),     THREAD(5, U64, lost),   THREAD(6, BOOL, counted),
-	THREAD(7, U64, cost),      THREAD(8, U64, system), END
+	THREAD(1, INDEX, process),  THREAD(2, U32, tid),      THREAD(3, STRING, name), THREAD(4, U64, calls),
+	THREAD(5, U64, lost),       THREAD(6, BOOL, counted), THREAD(7, U64, cost),    THREAD(8, U64, system),
+	THREAD(9, U64, observed),   THREAD(10, U64, run),     THREAD(11, U64, queued), THREAD(12, BOOL, queue_known),
+	THREAD(13, U64, preempted), THREAD(14, U32, cpus),    THREAD(15, U32, cpu),    END
 };
 
 static const struct field image_fields[] = { IMAGE(1, STRING, path), IMAGE(2, STRING, soname),
@@ -178,6 +168,7 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_TEXTS, texts, def_text, 1 << 20, text_fields),
 	KIND(CHUNK_WINDOWS, windows, def_window, 1 << 20, window_fields),
 	KIND(CHUNK_CHAINS, chains, def_chain, 1 << 16, chain_fields),
+	KIND(CHUNK_QUEUES, queues, def_queue, 1 << 20, queue_fields),
 };
 
 enum {
@@ -193,7 +184,8 @@ enum {
 	KIND_COMM,
 	KIND_TEXT,
 	KIND_WINDOW,
-	KIND_CHAIN
+	KIND_CHAIN,
+	KIND_QUEUE
 };
 
 #define ENTRIES_SAMPLED 200
@@ -300,6 +292,11 @@ uint32_t definitions_add_window(struct definitions *d)
 uint32_t definitions_add_chain(struct definitions *d)
 {
 	return definitions_add(d, &kinds[KIND_CHAIN]);
+}
+
+uint32_t definitions_add_queue(struct definitions *d)
+{
+	return definitions_add(d, &kinds[KIND_QUEUE]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
@@ -441,6 +438,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return window_check(entry, d);
 	case KIND_CHAIN:
 		return chain_check(entry);
+	case KIND_QUEUE:
+		return queue_check(entry, d);
 	case KIND_COMM:
 		return comm_check(entry, d);
 	case KIND_TEXT:

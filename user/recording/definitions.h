@@ -10,7 +10,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 13
+#define KINDS 14
 
 /* Private to definitions.c, fields.c and the tables of fields; each says what a member is, and what stands where the
  * file has none. */
@@ -75,6 +75,8 @@ extern const struct field control_fields[];
 const char *control_check(const struct def_control *control, const struct definitions *d);
 
 /* windows.c */
+extern const struct field queue_fields[];
+const char *queue_check(const struct def_queue *queue, const struct definitions *d);
 extern const struct field window_fields[];
 const char *window_check(const struct def_window *window, const struct definitions *d);
 

@@ -49,9 +49,17 @@ struct def_thread {
 	char *name;           /* comm, last known */
 	uint64_t calls, lost; /* final counts; calls = delivered + lost. 0 until known */
 	bool counted;         /* calls and lost, cost and system are known */
-	uint64_t cost;   /* ns; what the probes took from it, by the calibration: with all that made them dearer than
-			    def_probe.cost_ns; 0 in older recordings */
-	uint64_t system; /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
+	uint64_t cost;      /* ns; what the probes took from it, by the calibration: with all that made them dearer than
+			       def_probe.cost_ns; 0 in older recordings */
+	uint64_t system;    /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
+	uint64_t observed;  /* ns from its first call to its end, or that of the observation: the time that the next
+			       four are of; 0: these are not known */
+	uint64_t run;       /* ns on a processor */
+	uint64_t queued;    /* ns that it could have run, and waited for a processor; where queue_known */
+	uint64_t preempted; /* times that it was taken from a processor */
+	bool queue_known;
+	uint32_t cpus; /* processors that it might use at that end; 0: not known */
+	uint32_t cpu;  /* the one that it was on last; where cpus is known */
 };
 
 struct def_image {
@@ -199,6 +207,18 @@ struct def_chain {
 	uint64_t looks;
 };
 
+/*
+ * For so long of this interval, about a second, the thread could have run and waited for a processor. What is below a
+ * hundredth of the interval has no entry. A wait is told in the interval in which it ended. Those of one thread come in
+ * the order of time.
+ */
+struct def_queue {
+	uint32_t thread;   /* index */
+	uint64_t from, to; /* ns */
+	uint64_t queued;   /* ns */
+	uint64_t run;      /* ns of it on a processor */
+};
+
 /* Ranks of the whole job, as in first, first + stride, ... */
 struct rank_run {
 	uint32_t first; /* NO_INDEX: these ranks are not known */
@@ -255,6 +275,7 @@ struct def_run {
 	uint32_t skipped_ns[3]; /* the same of a call that is only counted */
 	uint32_t floor_ns[3];   /* the same calls' measured duration: so much of each span is of the probe's making */
 	bool finished;          /* false: the recording was cut */
+	uint64_t queues_until;  /* ns; up to then it was looked who waited for a processor (def_queue); 0: it was not */
 	char *reason;           /* why the flight recorder wrote this; NULL: it is no flight recording (user/flight) */
 };
 
@@ -300,6 +321,8 @@ struct definitions {
 	size_t nwindows;
 	struct def_chain *chains;
 	size_t nchains;
+	struct def_queue *queues;
+	size_t nqueues;
 };
 
 /* The thread's process; NULL: not known. */
@@ -338,6 +361,7 @@ uint32_t definitions_add_comm(struct definitions *d);
 uint32_t definitions_add_text(struct definitions *d);
 uint32_t definitions_add_window(struct definitions *d);
 uint32_t definitions_add_chain(struct definitions *d);
+uint32_t definitions_add_queue(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 /* The memory that they take, texts included: these are estimated from some of them, so that it may be asked often. */
 uint64_t definitions_bytes(const struct definitions *d);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS 16
+#define TABLE_COLUMNS 20
 
 struct column {
 	const char *title;

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""When the report says that a thread was starved, and of whom, on recordings that say what the kernel has told."""
+import json
+import re
+
+import pytest
+
+import composed
+import gaspbpf
+
+S = 10**9
+
+
+def scheduled(tid, observed, run, queued, cpus=2, cpu=0):
+    return f"scheduled {tid} {int(observed * S)} {int(run * S)} {int(queued * S) if queued is not None else -1} " \
+           f"{cpus} {cpu}\n"
+
+
+def report(tmp_path, count, *lines):
+    """Of a job of so many ranks, which has run for 10 s."""
+    ranks = "".join(f"process {rank + 1} {rank}\n" for rank in range(count))
+    calls = "".join(composed.call(rank + 1, 100, 200, "MPI_Barrier", **{"comm.id": 0}) for rank in range(count))
+    recording = composed.compose(tmp_path / "run.gasp", ranks + calls + "".join(lines) + f"end {10 * S}\n")
+    return json.loads(gaspbpf.run("report", recording, "--json").stdout), recording
+
+
+def starved(seen):
+    found = [finding for finding in seen["findings"] if finding["kind"] == "starved"]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize("observed, queued, told", [
+    (5, 0.5, True),     # a tenth of its time, and half a second
+    (5.1, 0.5, False),  # less than a tenth
+    (2, 0.49, False),   # less than half a second
+    (10, 4.1, True),
+    (10, None, False),  # the kernel does not tell
+    (0, 0, False),      # nothing is known
+])
+def test_what_is_worth_a_word(tmp_path, observed, queued, told):
+    seen, _ = report(tmp_path, 2, scheduled(2, observed, 0, queued))
+    assert (starved(seen) is not None) == told
+    assert [t["tid"] for t in seen["scheduling"]["starved"]] == ([2] if told else [])
+    if told:
+        assert starved(seen)["percent"] == pytest.approx(100 * queued / observed)
+
+
+def test_one_thread(tmp_path):
+    seen, _ = report(tmp_path, 4, scheduled(4, 10, 5.5, 4.1))
+    finding = starved(seen)
+    assert finding["tid"] == 4
+    assert finding["text"].startswith("rank 3 was runnable but not running for 41 % of its time (4.100 s): more "
+                                      "threads wanted to run than there are CPUs for them (it may use 2), or a quota "
+                                      "held it up. ")
+
+
+def test_several_threads_and_the_longest_wait(tmp_path):
+    seen, _ = report(tmp_path, 4, scheduled(1, 10, 5, 2), scheduled(2, 4, 2, 1.9, 0), scheduled(3, 10, 5, 0.1))
+    assert starved(seen)["text"].startswith("2 threads were runnable but not running for 3.900 s in all, the most "
+                                            "rank 0: 20 % of its time (2.000 s): more ")
+    assert [t["tid"] for t in seen["scheduling"]["starved"]] == [1, 2]
+
+
+def test_threads_that_are_bound_to_one_processor(tmp_path):
+    seen, _ = report(tmp_path, 3, scheduled(1, 10, 5, 5, 1, 7), scheduled(2, 10, 5, 4.9, 1, 7), scheduled(3, 10, 9, 0))
+    assert ": rank 0 and rank 1 are both bound to CPU 7. " in starved(seen)["text"]
+    assert seen["scheduling"]["bound"] == [{"cpu": 7, "threads": [{"pid": 1, "tid": 1}, {"pid": 2, "tid": 2}]}]
+
+
+def test_many_that_are_bound_and_several_processors(tmp_path):
+    lines = [scheduled(tid, 10, 2, 8, 1, 3) for tid in range(1, 6)] + \
+            [scheduled(tid, 10, 5, 5, 1, 2) for tid in (6, 7)] + [scheduled(tid, 10, 5, 5, 1, 9) for tid in (8, 9)]
+    seen, _ = report(tmp_path, 9, *lines)
+    assert ": rank 0, rank 1, rank 2 and 2 others are all bound to CPU 3, and so it is on 2 other CPUs. " \
+        in starved(seen)["text"]
+    assert [group["cpu"] for group in seen["scheduling"]["bound"]] == [3, 2, 9]
+
+
+def test_who_is_in_nobodys_way_is_not_named(tmp_path):
+    """Bound to the same processor, and asleep; or to another one; or to several, of which it was on this one last."""
+    seen, _ = report(tmp_path, 4, scheduled(1, 10, 5, 5, 1, 7), scheduled(2, 10, 0.5, 0.1, 1, 7),
+                     scheduled(3, 10, 9, 0, 1, 6), scheduled(4, 10, 9, 0, 2, 7))
+    assert "(it may use CPU 7 only)" in starved(seen)["text"]
+    assert not seen["scheduling"]["bound"]
+
+
+def test_the_tables(tmp_path):
+    _, recording = report(tmp_path, 3, scheduled(1, 10, 5.5, 4), scheduled(2, 10, 2.5, None, 0),
+                          scheduled(3, 0.04, 0.01, 0))
+
+    def rows(*arguments, columns="200"):
+        out = gaspbpf.run("report", recording, *arguments, env={"COLUMNS": columns}).stdout
+        return {words[1]: words for line in out.splitlines() if (words := line.split())[:1] == ["rank"]}, out
+
+    # The columns before the cost.
+    table, _ = rows("--section", "threads")
+    assert [table[rank][-3:-1] for rank in "012"] == [["55.0%", "40.0%"], ["25.0%", "-"], ["-", "-"]]
+    # By default those that were starved, whole everybody of whom something is known.
+    table, out = rows("--section", "scheduling")
+    assert table["0"][-8:] == ["10.00", "s", "55.0%", "40.0%", "5.0%", "10", "2", "CPUs"]
+    assert table["1"][-6:] == ["s", "25.0%", "-", "-", "20", "-"]
+    assert set(table) == {"0", "1"}
+    out = gaspbpf.run("report", recording).stdout
+    section = out.split("\nWaiting for a CPU")[1].split("\n\n")[0]
+    assert "rank 0" in section and "rank 1" not in section
+
+
+def test_older_recordings(tmp_path):
+    """Nothing is known: no column, no section, no 0."""
+    seen, recording = report(tmp_path, 2)
+    for thread in seen["threads"]:
+        for key in "observed_ns", "cpu_ns", "run_queue_ns", "involuntary_switches", "allowed_cpus", "last_cpu":
+            assert thread[key] is None
+    out = gaspbpf.run("report", recording, "--section", "threads", "--section", "scheduling").stdout
+    assert "CPU" not in out and "queued" not in out
+
+
+def test_figures_that_cannot_be(tmp_path):
+    """A recording is somebody's file: more waiting than time."""
+    seen, _ = report(tmp_path, 2, f"scheduled 1 {5 * S} {2**63} {2**62} 1 4294967295\n",
+                     f"scheduled 2 {2**64 - 1} {2**64 - 1} 0 4294967295 0\n")
+    assert starved(seen)["percent"] == 100
+    for section in "threads", "scheduling":
+        out = gaspbpf.run("report", tmp_path / "run.gasp", "--section", section)
+        shares = [float(share) for share in re.findall(r"([0-9.]+)%", out.stdout)]
+        assert out.returncode == 0 and shares and max(shares) <= 100

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scheduling.c - threads that could have run, and waited for a processor.
+ *
+ * Such a thread comes late to everything, and others wait for it in their calls, or it is itself in a call for longer
+ * than the call takes: what the other tables say of both is no fault of the code. The kernel tells how long each thread
+ * waited so. A thread is starved where that is
+ *   - at least a tenth of the time from its first call to its end: where there are as many processors as threads, the
+ *     share is some 1 or 2 %, of the system's own threads that come in between;
+ *   - at least half a second: many slices of the scheduler, and not one moment in which another program began.
+ * It is measured, so that no third rule must tell it from chance.
+ *
+ * Why it waited is known in one case: others that were observed and busy, too, might run on one processor alone, and
+ * that was the same one. Else the whole machine may be short of processors, or the processors that the job may use
+ * (taskset, cpuset, a batch system's binding), or a quota of its cgroup may hold it up, which Linux counts as the same.
+ */
+#include "analysis/scheduling.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/printer.h"
+#include "analysis/put.h"
+
+#define STARVED_SHARE 10           /* percent of its time */
+#define STARVED_LEAST 500000000ULL /* ns */
+#define BUSY_SHARE 10 /* percent of its time that a thread wants a processor, so that it is in another one's way */
+#define NAMED 3       /* of the threads that are bound to one processor */
+#define SHOWN 6
+
+/* Threads that were busy, and might use one processor only, the same. */
+struct bound {
+	uint32_t cpu;
+	size_t first, count; /* in scheduling.bound */
+	uint64_t queued;     /* ns, of the starved ones */
+};
+
+struct scheduling {
+	uint32_t *starved; /* threads, the longest wait first */
+	size_t nstarved;
+	uint32_t *bound; /* threads, by processor */
+	struct bound *groups;
+	size_t ngroups; /* the longest wait first */
+};
+
+static int begin(void **state, const struct definitions *d)
+{
+	*state = calloc(1, sizeof(struct scheduling));
+	return *state ? 0 : -ENOMEM;
+}
+
+static void forget(void *state)
+{
+	struct scheduling *s = state;
+
+	if (!s)
+		return;
+	free(s->starved);
+	free(s->bound);
+	free(s->groups);
+	free(s);
+}
+
+static bool is_starved(const struct def_thread *t)
+{
+	return scheduling_queue_is_known(t) && scheduling_queued(t) >= STARVED_LEAST &&
+	       percent(scheduling_queued(t), t->observed) >= STARVED_SHARE;
+}
+
+static bool is_bound(const struct def_thread *t)
+{
+	return scheduling_queue_is_known(t) && t->cpus == 1 &&
+	       percent(scheduling_ran(t), t->observed) + percent(scheduling_queued(t), t->observed) >= BUSY_SHARE;
+}
+
+static int by_queued(const void *a, const void *b, void *context)
+{
+	const struct definitions *d = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint64_t left = scheduling_queued(&d->threads[x]), right = scheduling_queued(&d->threads[y]);
+
+	return left != right ? (left > right ? -1 : 1) : thread_order(d, x, y);
+}
+
+static int by_cpu(const void *a, const void *b, void *context)
+{
+	const struct definitions *d = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t left = d->threads[x].cpu, right = d->threads[y].cpu;
+
+	return left != right ? (left < right ? -1 : 1) : thread_order(d, x, y);
+}
+
+static int by_wait(const void *a, const void *b)
+{
+	const struct bound *x = a, *y = b;
+
+	return x->queued != y->queued ? (x->queued > y->queued ? -1 : 1) : x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+}
+
+/* Those of the bound threads that share a processor, and of which some are starved. */
+static void find_groups(struct scheduling *s, const struct definitions *d, size_t nbound)
+{
+	for (size_t first = 0, next; first < nbound; first = next) {
+		struct bound group = { .cpu = d->threads[s->bound[first]].cpu, .first = first };
+
+		for (next = first; next < nbound && d->threads[s->bound[next]].cpu == group.cpu; next++) {
+			const struct def_thread *t = &d->threads[s->bound[next]];
+
+			group.queued += is_starved(t) ? scheduling_queued(t) : 0;
+		}
+		group.count = next - first;
+		if (group.count > 1 && group.queued)
+			s->groups[s->ngroups++] = group; /* never beyond `first` */
+	}
+	if (s->ngroups)
+		qsort(s->groups, s->ngroups, sizeof(*s->groups), by_wait);
+}
+
+/* "rank 0 and rank 1 are both bound to CPU 0"; into text, which is returned. */
+static const char *bound_text(const struct scheduling *s, const struct definitions *d, char *text, size_t room)
+{
+	const struct bound *group = &s->groups[0];
+	size_t named = group->count <= NAMED + 1 ? group->count : NAMED, used = 0;
+	char label[LABEL_ROOM];
+
+	for (size_t i = 0; i < named; i++) {
+		const char *before = !i ? "" : i + 1 == group->count ? " and " : ", ";
+
+		used += snprintf(text + used, used < room ? room - used : 0, "%s%s", before,
+				 thread_label(d, s->bound[group->first + i], label, sizeof(label)));
+		used = used < room ? used : room;
+	}
+	if (named < group->count)
+		used += snprintf(text + used, used < room ? room - used : 0, " and %zu others", group->count - named);
+	used = used < room ? used : room;
+	used += snprintf(text + used, room - used, " are %s bound to CPU %u", group->count == 2 ? "both" : "all",
+			 group->cpu);
+	used = used < room ? used : room;
+	if (s->ngroups > 1)
+		snprintf(text + used, room - used, ", and so it is on %zu other CPU%s", s->ngroups - 1,
+			 s->ngroups > 2 ? "s" : "");
+	return text;
+}
+
+/* The same where it is not known. */
+static const char *crowd_text(const struct def_thread *t, char *text, size_t room)
+{
+	char cpus[80] = "";
+
+	if (t->cpus == 1)
+		snprintf(cpus, sizeof(cpus), " (it may use CPU %u only)", t->cpu);
+	else if (t->cpus)
+		snprintf(cpus, sizeof(cpus), " (it may use %u)", t->cpus);
+	snprintf(text, room, "more threads wanted to run than there are CPUs for them%s, or a quota held it up", cpus);
+	return text;
+}
+
+static int tell(const struct scheduling *s, struct report *r)
+{
+	const struct def_thread *worst = &r->d->threads[s->starved[0]];
+	char label[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE], why[NAMED * LABEL_ROOM + LABEL_ROOM + 100];
+	struct finding finding = { .kind = "starved",
+				   .event = NO_INDEX,
+				   .thread = s->starved[0],
+				   .percent = percent(scheduling_queued(worst), worst->observed) };
+
+	for (size_t i = 0; i < s->nstarved; i++)
+		finding.weight += scheduling_queued(&r->d->threads[s->starved[i]]);
+	thread_label(r->d, s->starved[0], label, sizeof(label));
+	format_time(time, scheduling_queued(worst));
+	if (s->ngroups)
+		bound_text(s, r->d, why, sizeof(why));
+	else
+		crowd_text(worst, why, sizeof(why));
+	if (s->nstarved == 1)
+		return report_add_finding(r, &finding,
+					  "%s was runnable but not running for %.0f %% of its time (%s): %s. What it "
+					  "seems to be late by, and its calls to take, may be that and not the code",
+					  label, finding.percent, time, why);
+	return report_add_finding(r, &finding,
+				  "%zu threads were runnable but not running for %s in all, the most %s: %.0f %% of "
+				  "its time (%s): %s. What they seem to be late by, and their calls to take, may be "
+				  "that and not the code",
+				  s->nstarved, format_time(all, finding.weight), label, finding.percent, time, why);
+}
+
+static int find(void *state, struct report *r)
+{
+	struct scheduling *s = state;
+	size_t nbound = 0;
+
+	s->starved = calloc(r->nthreads + 1, sizeof(*s->starved));
+	s->bound = calloc(r->nthreads + 1, sizeof(*s->bound));
+	s->groups = calloc(r->nthreads + 1, sizeof(*s->groups));
+	if (!s->starved || !s->bound || !s->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct def_thread *t = &r->d->threads[r->threads[i].thread];
+
+		if (is_starved(t))
+			s->starved[s->nstarved++] = r->threads[i].thread;
+		if (is_bound(t))
+			s->bound[nbound++] = r->threads[i].thread;
+	}
+	qsort_r(s->starved, s->nstarved, sizeof(*s->starved), by_queued, (void *)r->d);
+	qsort_r(s->bound, nbound, sizeof(*s->bound), by_cpu, (void *)r->d);
+	find_groups(s, r->d, nbound);
+	return s->nstarved ? tell(s, r) : 0;
+}
+
+static void print_thread(const struct printer *p, struct table *table, uint32_t thread)
+{
+	const struct def_thread *t = &p->r->d->threads[thread];
+	uint64_t asleep = t->observed - scheduling_ran(t);
+	struct who who = who_is_thread(p->r->d, thread);
+	char label[LABEL_ROOM], text[FORMAT_SIZE];
+
+	table_cell(table, "%s", label_without_tid(&who, label, sizeof(label)));
+	table_cell(table, "%u", t->tid);
+	table_cell(table, "%s", printer_time(p, text, t->observed));
+	table_cell(table, "%.1f%%", percent(scheduling_ran(t), t->observed));
+	if (t->queue_known) {
+		asleep = asleep > scheduling_queued(t) ? asleep - scheduling_queued(t) : 0;
+		table_cell(table, "%.1f%%", percent(scheduling_queued(t), t->observed));
+		table_cell(table, "%.1f%%", percent(asleep, t->observed));
+	} else {
+		table_cell(table, "-");
+		table_cell(table, "-");
+	}
+	table_cell(table, "%s", format_count(text, t->preempted));
+	if (t->cpus == 1)
+		table_cell(table, "CPU %u", t->cpu);
+	else
+		table_cell(table, t->cpus ? "%u CPUs" : "-", t->cpus);
+}
+
+static size_t count_known(const struct report *r)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->nthreads; i++)
+		count += scheduling_is_known(&r->d->threads[r->threads[i].thread]);
+	return count;
+}
+
+/* By default the starved ones, if any; whole: all threads, in their order. */
+static void print(void *state, const struct printer *p)
+{
+	static const struct column columns[] = {
+		{ .title = "Thread", .left = true, .shrinks = true },
+		{ .title = "tid" },
+		{ .title = "Observed" },
+		{ .title = "CPU" },
+		{ .title = "queued" },
+		{ .title = "asleep" },
+		{ .title = "Preempted", .drop = 1 },
+		{ .title = "May use" },
+	};
+	const struct scheduling *s = state;
+	size_t count = p->whole ? count_known(p->r) : s->nstarved, shown = printer_rows(p, count), done = 0;
+	struct table table = { 0 };
+
+	if (!count)
+		return;
+	if (!p->whole && shown > SHOWN)
+		shown = SHOWN;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&table, &columns[i]);
+	for (size_t i = 0; i < shown && !p->whole; i++)
+		print_thread(p, &table, s->starved[i]);
+	for (size_t i = 0; i < p->r->nthreads && p->whole && done < shown; i++) {
+		if (!scheduling_is_known(&p->r->d->threads[p->r->threads[i].thread]))
+			continue;
+		print_thread(p, &table, p->r->threads[i].thread);
+		done++;
+	}
+	printer_heading(p, "  (% of the time from the thread's first call to its end; queued: it could have run, and "
+			   "no CPU was there for it)");
+	printer_table(p, &table);
+	printer_rest(p, shown, count, "threads");
+}
+
+static void put_ids(const struct report *r, struct json *j, uint32_t thread)
+{
+	json_object(j);
+	put_thread_ids(j, r, thread);
+	json_end_object(j);
+}
+
+/* When they waited, as far as it was looked at. */
+static void put_intervals(const struct report *r, struct json *j)
+{
+	json_key_uint_known(j, "looked_until_ns", r->d->run.queues_until, r->d->run.queues_until);
+	json_key(j, "intervals");
+	json_array(j);
+	for (size_t i = 0; i < r->d->nqueues; i++) {
+		const struct def_queue *queue = &r->d->queues[i];
+
+		if (thread_is_left_out(r->d, queue->thread))
+			continue;
+		json_object(j);
+		put_thread_ids(j, r, queue->thread);
+		json_key_uint(j, "from_ns", queue->from);
+		json_key_uint(j, "to_ns", queue->to);
+		json_key_uint(j, "run_queue_ns", queue->queued);
+		json_key_uint(j, "cpu_ns", queue->run);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void put(void *state, const struct report *r, struct json *j)
+{
+	const struct scheduling *s = state;
+
+	json_object(j);
+	json_key(j, "starved");
+	json_array(j);
+	for (size_t i = 0; i < s->nstarved; i++)
+		put_ids(r, j, s->starved[i]);
+	json_end_array(j);
+	json_key(j, "bound");
+	json_array(j);
+	for (size_t i = 0; i < s->ngroups; i++) {
+		json_object(j);
+		json_key_uint(j, "cpu", s->groups[i].cpu);
+		json_key(j, "threads");
+		json_array(j);
+		for (size_t k = 0; k < s->groups[i].count; k++)
+			put_ids(r, j, s->bound[s->groups[i].first + k]);
+		json_end_array(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	put_intervals(r, j);
+	json_end_object(j);
+}
+
+const struct analysis analysis_scheduling = {
+	.name = "scheduling",
+	.title = "Waiting for a CPU",
+	.of_calls = true,
+	.begin = begin,
+	.end = find,
+	.print = print,
+	.json = put,
+	.free = forget,
+};

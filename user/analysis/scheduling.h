@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scheduling.h - what each thread had of the processors, and waited for them. Private to user/analysis.
+ *
+ * The kernel's own figures, taken at the thread's first call and at its end. It brings them up to date at least once a
+ * tick (1 to 10 ms): of a shorter time they say nothing.
+ */
+#ifndef GASPBPF_SCHEDULING_H
+#define GASPBPF_SCHEDULING_H
+
+#include "recording/recording.h"
+
+#define SCHEDULING_LEAST_NS 50000000ULL
+
+/* Are its figures there, and of a time that is long enough? */
+static inline bool scheduling_is_known(const struct def_thread *thread)
+{
+	return thread->observed >= SCHEDULING_LEAST_NS;
+}
+
+static inline bool scheduling_queue_is_known(const struct def_thread *thread)
+{
+	return scheduling_is_known(thread) && thread->queue_known;
+}
+
+/* ns, both: never more than the time that they are of, whatever a recording says. */
+static inline uint64_t scheduling_ran(const struct def_thread *thread)
+{
+	return thread->run < thread->observed ? thread->run : thread->observed;
+}
+
+static inline uint64_t scheduling_queued(const struct def_thread *thread)
+{
+	return thread->queued < thread->observed ? thread->queued : thread->observed;
+}
+
+#endif
