@@ -9,7 +9,7 @@ import truth
 SOURCE = (gaspbpf.TOP / "tests" / "workloads" / "messages.c").read_text().splitlines()
 KINDS = {"small_messages", "no_overlap", "hot_target"}
 HABITS, HOT = (2, "--what", "0"), (4, "--what", "1")
-ROUNDS, SMALL, COLUMN = 20, 2000, 512
+ROUNDS, SMALL, COLUMN = 20, 1000, 512
 
 
 def line_of(mark):

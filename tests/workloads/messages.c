@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #define RANKS_MAX 16
-#define WORK_US   5000
+#define WORK_US   15000
 #define SLOW_US   300
 #define HOT_SENDS 8
 #define BIG       256 /* doubles */
