@@ -74,10 +74,11 @@ def test_nobody_waits_for_who_is_there(tmp_path):
     assert states(seen) == {} and causes(seen) == {}
 
 
-def test_a_send_that_waits_for_its_receive(tmp_path):
-    seen = report(tmp_path, ranks(2) + send(1, 100, 320, 1) + receive(2, 300, 310, 0))
-    assert states(seen) == {("late_receiver", 1, 2): 200}
-    assert causes(seen) == {(2, "computes", ("INIT", "RECV")): (200, 0)}
+@pytest.mark.parametrize("sender, receiver", [(1, 2), (2, 1)])
+def test_a_send_that_waits_for_its_receive(tmp_path, sender, receiver):
+    seen = report(tmp_path, ranks(2) + send(sender, 100, 320, receiver - 1) + receive(receiver, 300, 310, sender - 1))
+    assert states(seen) == {("late_receiver", sender, receiver): 200}
+    assert causes(seen) == {(receiver, "computes", ("INIT", "RECV")): (200, 0)}
 
 
 def test_only_the_root_of_a_reduction_waits_unless_others_stay(tmp_path):
