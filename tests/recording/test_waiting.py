@@ -3,6 +3,7 @@
 
 Times are ns; thread n is rank n - 1.
 """
+import itertools
 import json
 import random
 
@@ -74,11 +75,14 @@ def test_nobody_waits_for_who_is_there(tmp_path):
     assert states(seen) == {} and causes(seen) == {}
 
 
-@pytest.mark.parametrize("sender, receiver", [(1, 2), (2, 1)])
-def test_a_send_that_waits_for_its_receive(tmp_path, sender, receiver):
-    seen = report(tmp_path, ranks(2) + send(sender, 100, 320, receiver - 1) + receive(receiver, 300, 310, sender - 1))
-    assert states(seen) == {("late_receiver", sender, receiver): 200}
-    assert causes(seen) == {(receiver, "computes", ("INIT", "RECV")): (200, 0)}
+@pytest.mark.parametrize("third, sender, receiver", itertools.permutations((1, 2, 3)))
+def test_a_send_that_waits_for_its_receive(tmp_path, third, sender, receiver):
+    """The receiver is late because a third one is, whatever is read first."""
+    seen = report(tmp_path, ranks(3) + send(third, 290, 292, receiver - 1) + send(sender, 100, 320, receiver - 1)
+                  + receive(receiver, 50, 295, third - 1) + receive(receiver, 300, 310, sender - 1))
+    assert states(seen) == {("late_receiver", sender, receiver): 200, ("late_sender", receiver, third): 240}
+    assert causes(seen) == {(third, "computes", ("INIT", "SEND")): (240, 190), (receiver, "calls", "RECV"): (5, 0),
+                            (receiver, "computes", ("RECV", "RECV")): (5, 0)}
 
 
 def test_only_the_root_of_a_reduction_waits_unless_others_stay(tmp_path):
