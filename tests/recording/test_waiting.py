@@ -59,8 +59,8 @@ def test_waiting_is_passed_on(tmp_path):
 
 
 def test_all_wait_for_the_last(tmp_path):
-    seen = report(tmp_path, ranks(4) + "".join(barrier(tid, start, 410) for tid, start in enumerate([100, 150, 400, 200],
-                                                                                                  1)))
+    comes = enumerate([100, 150, 400, 200], 1)
+    seen = report(tmp_path, ranks(4) + "".join(barrier(tid, start, 410) for tid, start in comes))
     assert states(seen) == {("wait_at_barrier", 1, 3): 300, ("wait_at_barrier", 2, 3): 250,
                             ("wait_at_barrier", 4, 3): 200}
     assert causes(seen) == {(3, "computes", ("INIT", "BARRIER")): (750, 0)}
