@@ -14,6 +14,7 @@
 	ROW(recording)                           \
 	ROW(processes)                           \
 	ROW(left_out)                            \
+	ROW(findings)                            \
 	ROW(events)                              \
 	ROW(missing)                             \
 	ROW(histogram)                           \
@@ -31,7 +32,6 @@
 	ROW(wait_states)                         \
 	ROW(meetings)                            \
 	ROW(delays)                              \
-	ROW(findings)                            \
 	ROW(steps)                               \
 	ROW(windows)                             \
 	ROW(withdrawn)                           \

@@ -66,6 +66,7 @@ struct analysis {
 	const char *title; /* heads its section of the text (printer_heading()); NULL: it has no section of its own */
 	bool asked;        /* it is made only where somebody asks for it by its name */
 	bool of_calls;     /* it has nothing to print where no call was observed */
+	bool ends_last;    /* its end() makes something of what the others' have found */
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
 	/* Those that can fail return 0 or -errno, not said. state: what begin() has put there; NULL at first. */
 	int (*begin)(void **state, const struct definitions *d);
@@ -75,6 +76,8 @@ struct analysis {
 	const struct relations_ops *relations; /* their context is the state; `roles` says nothing of them */
 	void (*related)(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies);
 	int (*end)(void *state, struct report *r);
+	/* A figure of this name, after end(). False: it is none of this analysis', or not known. */
+	bool (*figure)(void *state, const struct report *r, const char *name, double *value);
 	void (*print)(void *state, const struct printer *p);
 	void (*json)(void *state, const struct report *r, struct json *j); /* the value of its key, one */
 	void (*free)(void *state);                                         /* also where begin() failed */

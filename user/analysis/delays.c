@@ -36,6 +36,7 @@
 #define CHIEF_SHARE 5   /* and one in so many of all that is waited */
 #define FINDINGS_MOST 3
 #define LONGER 1.05
+#define WORST 5
 #define ERRORS 3
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
@@ -53,8 +54,10 @@ struct delay {
 	double squares;         /* of how long it lasted, ns^2 */
 	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
 	struct suffered all;
-	uint64_t waits; /* calls that waited for it, in part or in whole */
-	uint64_t last;  /* the last of these */
+	uint64_t waits;                       /* calls that waited for it, in part or in whole */
+	uint64_t last;                        /* the last of these */
+	struct finding_instance worst[WORST]; /* of these, the longest first */
+	unsigned nworst;
 	struct people waiting;
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
@@ -71,7 +74,8 @@ struct delays {
 	size_t nsorted;
 	struct suffered all;
 	uint64_t waits;
-	uint32_t waiting; /* the thread that waits now */
+	uint32_t waiting; /* the thread that waits now, */
+	uint64_t since;   /* and since when */
 	struct relations_counts counts;
 };
 
@@ -119,6 +123,22 @@ static void suffer(struct suffered *who, uint64_t ns, bool passed_on)
 	*(passed_on ? &who->passed_on : &who->direct) += ns;
 }
 
+/* Whoever waits, when, for this long in all of its wait. */
+static void note_worst(struct delay *delay, uint64_t since, uint32_t waiting, uint64_t ns)
+{
+	struct finding_instance one = { since, since + ns, waiting };
+	unsigned at = delay->nworst;
+
+	while (at && delay->worst[at - 1].end - delay->worst[at - 1].start < ns)
+		at--;
+	if (at == WORST)
+		return;
+	if (delay->nworst < WORST)
+		delay->nworst++;
+	memmove(&delay->worst[at + 1], &delay->worst[at], (delay->nworst - 1 - at) * sizeof(one));
+	delay->worst[at] = one;
+}
+
 static int note(void *context, const struct deed *deed, uint64_t ns, bool passed_on)
 {
 	struct delays *s = context;
@@ -138,6 +158,7 @@ static int note(void *context, const struct deed *deed, uint64_t ns, bool passed
 	suffer(&delay->all, ns, passed_on);
 	suffer(&s->all, ns, passed_on);
 	delay->blamed += (double)ns * ns;
+	note_worst(delay, s->since, s->waiting, ns);
 	if (delay->last != s->waits) {
 		delay->last = s->waits;
 		delay->waits++;
@@ -175,6 +196,7 @@ static int call(void *state, const struct related_call *call, const struct waite
 	if (waited && !error) {
 		s->waits++;
 		s->waiting = call->thread;
+		s->since = call->start;
 		error = past_blame(s->pasts, call->start, waited, note, s);
 	}
 	return error ? error : past_call(s->pasts, call, waited);
@@ -364,9 +386,13 @@ static int find(struct delays *s, struct report *r)
 
 	for (size_t i = 0; i < s->nsorted && found < FINDINGS_MOST && !error; i++) {
 		const struct delay *delay = s->sorted[i];
-		struct finding finding = {
-			.kind = "delay", .event = NO_INDEX, .thread = delay->deed.thread, .weight = all_of(delay)
-		};
+		struct finding finding = { .kind = "delay",
+					   .event = NO_INDEX,
+					   .thread = delay->deed.thread,
+					   .weight = all_of(delay),
+					   .instances = delay->worst,
+					   .ninstances = delay->nworst,
+					   .section = "delays" };
 
 		if (all_of(delay) < sum(&s->all) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
 			break;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/json.h"
 
@@ -78,12 +79,35 @@ static void put(void *state, const struct report *r, struct json *j)
 	json_end_object(j);
 }
 
+/* What is missing to 100 %. */
+static bool figure(void *state, const struct report *r, const char *name, double *value)
+{
+	const struct efficiencies *e = state;
+	const struct {
+		const char *name;
+		double efficiency;
+	} figures[] = {
+		{ "imbalance", e->load_balance },      { "communication", e->communication },
+		{ "serialisation", e->serialisation }, { "transfer", e->transfer },
+		{ "inefficiency", e->parallel },
+	};
+
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures) && e->threads; i++) {
+		if (strcmp(name, figures[i].name) || figures[i].efficiency < 0)
+			continue;
+		*value = 100 * (1 - figures[i].efficiency);
+		return true;
+	}
+	return false;
+}
+
 const struct analysis analysis_efficiency = {
 	.name = "efficiency",
 	.title = "Efficiency",
 	.of_calls = true,
 	.begin = begin,
 	.related = related,
+	.figure = figure,
 	.print = print,
 	.json = put,
 	.free = free,

@@ -49,6 +49,7 @@
 #include "util/log.h"
 
 #define UNMODELLED "unmodelled" /* the kind of a finding about a runtime that nobody sees */
+#define FINDINGS_SHOWN 10
 #define LEAST_CALLS 3
 #define CLEAR_FACTOR 4
 #define SECOND_FACTOR 2
@@ -571,10 +572,41 @@ static void print_findings(void *state, const struct printer *p)
 			 r->nfindings ? " in what was observed" : "", HOT_SHARE);
 		printer_paragraph(p, "", text);
 	}
-	for (size_t i = 0; i < r->nfindings; i++)
-		printer_paragraph(p, "-", r->findings[i].text);
+	for (size_t i = 0; i < r->nfindings; i++) {
+		if (!strcmp(r->findings[i].kind, UNMODELLED))
+			snprintf(text, sizeof(text), "-");
+		else if (i < FINDINGS_SHOWN || p->whole)
+			snprintf(text, sizeof(text), "%zu.", i + 1);
+		else
+			continue;
+		printer_paragraph(p, text, r->findings[i].text);
+	}
 	if (r->note)
 		printer_paragraph(p, "", r->note);
+}
+
+int findings_explain(const struct printer *p, unsigned number)
+{
+	const struct finding *f = number - 1 < p->r->nfindings ? &p->r->findings[number - 1] : NULL;
+	char time[FORMAT_SIZE], lasted[FORMAT_SIZE], label[LABEL_ROOM], text[LABEL_ROOM + 2 * FORMAT_SIZE];
+
+	if (!f)
+		return -ENOENT;
+	snprintf(text, sizeof(text), "%u.", number);
+	printer_paragraph(p, text, f->text);
+	if (f->ninstances)
+		fputs("\nThe worst of it, by the time from the beginning of the observation, as a Chrome trace has it:\n",
+		      p->out);
+	for (size_t i = 0; i < f->ninstances; i++) {
+		const struct finding_instance *instance = &f->instances[i];
+
+		fprintf(p->out, "  %14s  %s waits %s\n", format_time(time, instance->start - p->r->start),
+			thread_label(p->r->d, instance->thread, label, sizeof(label)),
+			format_time(lasted, instance->end - instance->start));
+	}
+	if (f->section)
+		fprintf(p->out, "\nMore: gaspbpf report --section %s REC.gasp\n", f->section);
+	return 0;
 }
 
 static void put_share(struct json *j, const struct report *r, const char *key, const struct finding_share *share)
@@ -585,6 +617,20 @@ static void put_share(struct json *j, const struct report *r, const char *key, c
 	json_key(j, "percent");
 	json_double(j, share->percent);
 	json_end_object(j);
+}
+
+static void put_instances(struct json *j, const struct report *r, const struct finding *f)
+{
+	json_key(j, "instances");
+	json_array(j);
+	for (size_t i = 0; i < f->ninstances; i++) {
+		json_object(j);
+		put_thread_ids(j, r, f->instances[i].thread);
+		json_key_uint(j, "start_ns", f->instances[i].start);
+		json_key_uint(j, "end_ns", f->instances[i].end);
+		json_end_object(j);
+	}
+	json_end_array(j);
 }
 
 static void put_findings(void *state, const struct report *r, struct json *j)
@@ -607,16 +653,39 @@ static void put_findings(void *state, const struct report *r, struct json *j)
 			put_share(j, r, "least", &f->least);
 		}
 		json_key_uint_known(j, "gain_ns", f->gain, f->has_gain);
+		json_key_uint_known(j, "weight_ns", f->weight, f->weight);
+		json_key_string(j, "section", f->section);
+		put_instances(j, r, f);
 		json_key_string(j, "text", f->text);
 		json_end_object(j);
 	}
 	json_end_array(j);
 }
 
+/* What the best of them would give, of the run; how much is lost, of all calls. */
+static bool figure(void *state, const struct report *r, const char *name, double *value)
+{
+	uint64_t gain = 0;
+
+	if (!strcmp(name, "lost")) {
+		*value = percent(r->lost, r->calls);
+		return true;
+	}
+	if (strcmp(name, "gain"))
+		return false;
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->findings[i].has_gain && r->findings[i].gain > gain)
+			gain = r->findings[i].gain;
+	*value = percent(gain, r->end - r->start);
+	return true;
+}
+
 const struct analysis analysis_findings = {
 	.name = "findings",
 	.title = "Findings",
+	.ends_last = true,
 	.end = find,
+	.figure = figure,
 	.print = print_findings,
 	.json = put_findings,
 };

@@ -215,7 +215,14 @@ struct finding {
 	double percent;         /* of the thread's time; 0: not said */
 	bool has_gain;
 	uint64_t gain; /* ns: what the run would be shorter by without it, simulated */
-	bool uneven;   /* the event takes much of the time of one thread, little of that of another: */
+	/* Some of what it is about, the worst first: when, and whom it hit. Its owner's. */
+	const struct finding_instance {
+		uint64_t start, end; /* ns */
+		uint32_t thread;
+	} * instances;
+	size_t ninstances;
+	const char *section; /* which has more of it; NULL: none */
+	bool uneven;         /* the event takes much of the time of one thread, little of that of another: */
 	struct finding_share {
 		uint32_t thread;
 		double percent; /* of the time in which the thread was observed */
@@ -272,6 +279,9 @@ uint32_t *report_same_sites(const struct definitions *d);
 const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at);
 void report_sort_sites(struct report *report);
 
+struct printer;
+/* findings.c: what reporter_explain() promises. */
+int findings_explain(const struct printer *printer, unsigned number);
 /* findings.c: what an analysis found out (analysis.end), for the section of findings; its text is made here. 0 or
  * -ENOMEM. */
 int report_add_finding(struct report *report, const struct finding *finding, const char *format, ...)

@@ -123,7 +123,7 @@ static bool is_wanted(const struct reporter *r, const struct made_analysis *one)
 {
 	if (one->is->asked && !one->asked)
 		return false;
-	if (!r->some || one->chosen || !(one->is->event || wants_relations(one)))
+	if (!r->some || one->chosen || one->asked || !(one->is->event || wants_relations(one)))
 		return true;
 	for (size_t i = 0; i < r->count; i++)
 		if (r->all[i].chosen && r->all[i].is == &analysis_findings)
@@ -295,6 +295,16 @@ int reporter_note(struct reporter *r, const char *text)
 	return r->note ? 0 : -ENOMEM;
 }
 
+static int end_all(struct reporter *r, bool last)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < r->count && !error; i++)
+		if (r->all[i].made && r->all[i].is->end && r->all[i].is->ends_last == last)
+			error = r->all[i].is->end(r->all[i].state, &r->report);
+	return error;
+}
+
 /* Sums up, and lets the analyses make something of it. */
 static int finish(struct reporter *r)
 {
@@ -305,10 +315,31 @@ static int finish(struct reporter *r)
 	r->finished = true;
 	r->report.recording = r->recording;
 	r->report.note = r->note;
-	for (size_t i = 0; i < r->count && !error; i++)
-		if (r->all[i].made && r->all[i].is->end)
-			error = r->all[i].is->end(r->all[i].state, &r->report);
-	return error;
+	error = end_all(r, false);
+	return error ? error : end_all(r, true);
+}
+
+int reporter_figure(struct reporter *r, const char *name, double *value)
+{
+	int error = finish(r);
+
+	for (size_t i = 0; i < r->count && !error; i++) {
+		const struct made_analysis *one = &r->all[i];
+
+		if (one->made && one->is->figure && one->is->figure(one->state, &r->report, name, value))
+			return 0;
+	}
+	return error ? error : -ENODATA;
+}
+
+int reporter_explain(struct reporter *r, unsigned number, FILE *out, const struct report_style *style)
+{
+	int error = finish(r);
+	struct printer p = { .r = &r->report, .style = style, .out = out, .error = &error, .bold = "", .plain = "" };
+
+	if (error)
+		return error;
+	return findings_explain(&p, number);
 }
 
 /* --- text ---------------------------------------------------------------- */

@@ -62,5 +62,10 @@ int reporter_note(struct reporter *reporter, const char *text);
  */
 int reporter_print(struct reporter *reporter, FILE *out, const struct report_style *style);
 int reporter_print_json(struct reporter *reporter, FILE *out);
+/* The evidence of one finding, by its number from 1. -ENOENT: there is none of that number. */
+int reporter_explain(struct reporter *reporter, unsigned number, FILE *out, const struct report_style *style);
+/* A figure in percent: "imbalance" and others (docs/report.md). -ENODATA: there is none of that name, or it is not
+ * known. */
+int reporter_figure(struct reporter *reporter, const char *name, double *value);
 
 #endif

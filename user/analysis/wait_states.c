@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/array.h"
 
@@ -161,6 +162,16 @@ static int end(void *state, struct report *r)
 	if (s->npairs)
 		qsort(s->pairs, s->npairs, sizeof(*s->pairs), pairs_by_time);
 	return 0;
+}
+
+static bool figure(void *state, const struct report *r, const char *name, double *value)
+{
+	const struct wait_states *s = state;
+
+	if (strcmp(name, "waiting"))
+		return false;
+	*value = percent(s->time, r->wall);
+	return true;
 }
 
 /* --- text ------------------------------------------------------------------------ */
@@ -345,6 +356,7 @@ const struct analysis analysis_wait_states = {
 	.relations = &relations,
 	.related = related,
 	.end = end,
+	.figure = figure,
 	.print = print,
 	.json = put,
 	.free = states_free,

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Findings come first and are numbered; --explain has the evidence of one, --fail-on a status for scripts."""
+import json
+
+import pytest
+
+import composed
+import gaspbpf
+
+pytestmark = pytest.mark.files
+
+LATE = ("rank 1 computes (GASP_MPI_RECV to GASP_MPI_BARRIER) while rank 0 waits for it: 80 ns in all, 12.9 % of all "
+        "threads' time; were it as quick there as the others, the run would be 80 ns (25.8 %) shorter")
+
+
+@pytest.fixture
+def recording(tmp_path):
+    return composed.compose(tmp_path / "run.gasp", composed.LATE_SENDER)
+
+
+def report(*arguments, expect=0):
+    result = gaspbpf.run("report", *arguments)
+    assert result.returncode == expect, result.stderr
+    return result
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_they_come_first_and_are_numbered(recording):
+    text = report(recording).stdout
+    assert text.index("Findings") < text.index("Events by self time")
+    assert f"1. {LATE} 2. rank 0 computes" in words(text)
+
+
+def test_the_evidence_of_one(recording):
+    text = words(report("--explain", 1, recording).stdout)
+    assert text.startswith(f"1. {LATE}") and "200 ns rank 0 waits 80 ns" in text and "--section delays" in text
+    assert "rank 0 computes" in report("--explain", 2, recording).stdout
+    assert "no finding of that number" in report("--explain", 4, recording, expect=1).stderr
+    finding = json.loads(report("--json", recording).stdout)["findings"][0]
+    instance, = finding["instances"]
+    assert (instance["tid"], instance["end_ns"] - instance["start_ns"]) == (1, 80)
+    assert (finding["section"], finding["weight_ns"]) == ("delays", 80)
+
+
+@pytest.mark.parametrize("condition, status", [
+    ("waiting>20%", 3), ("waiting > 21", 0), ("waiting>20.9", 3), ("imbalance>0", 0), ("inefficiency>38", 3),
+    ("communication>39", 0), ("serialisation>23", 3), ("transfer>20", 0), ("gain>25", 3), ("lost>0", 0),
+    ("waitin>20", 1), ("waiting", 1), ("waiting>x", 1), ("waiting>20%!", 1)])
+def test_a_condition(recording, condition, status):
+    report("--fail-on", condition, recording, expect=status)
+    report("--section", "events", "--fail-on", condition, recording, expect=status)
+
+
+def test_several_conditions(recording):
+    told = report("--fail-on", "lost>0", "--fail-on", "waiting>20", recording, expect=3)
+    assert "waiting is 21.0 %: above 20 %" in told.stderr and "Findings" in told.stdout
+
+
+def test_what_is_not_known_is_no_success(tmp_path):
+    alone = composed.compose(tmp_path / "alone.gasp", "process 1 -1\n" + composed.call(1, 0, 10, "work"))
+    assert "not known" in report("--fail-on", "imbalance>20", alone, expect=1).stderr
