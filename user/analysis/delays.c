@@ -274,8 +274,12 @@ static void place(const struct definitions *d, const struct deed *deed, char *te
 	}
 	after = called_label(d, &deed->after, from, sizeof(from));
 	before = called_label(d, &deed->before, to, sizeof(to));
-	if (deed->after.probe == NO_INDEX)
+	if (deed->after.probe == NO_INDEX && deed->before.probe == NO_INDEX)
+		snprintf(text, room, "%s", "");
+	else if (deed->after.probe == NO_INDEX)
 		snprintf(text, room, "until %s", before);
+	else if (deed->before.probe == NO_INDEX)
+		snprintf(text, room, "after %s", after);
 	else if (!strcmp(after, before))
 		snprintf(text, room, "around %s", before);
 	else

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/people.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
 
@@ -161,14 +162,24 @@ static const char *crowd_text(const struct def_thread *t, char *text, size_t roo
 static int tell(const struct scheduling *s, struct report *r)
 {
 	const struct def_thread *worst = &r->d->threads[s->starved[0]];
-	char label[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE], why[NAMED * LABEL_ROOM + LABEL_ROOM + 100];
+	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE],
+		why[NAMED * LABEL_ROOM + LABEL_ROOM + 100];
+	struct people who = { 0 };
+	uint64_t observed = 0;
+	int error;
 	struct finding finding = { .kind = "starved",
 				   .event = NO_INDEX,
 				   .thread = s->starved[0],
 				   .percent = percent(scheduling_queued(worst), worst->observed) };
 
-	for (size_t i = 0; i < s->nstarved; i++)
+	for (size_t i = 0; i < s->nstarved; i++) {
 		finding.weight += scheduling_queued(&r->d->threads[s->starved[i]]);
+		observed += r->d->threads[s->starved[i]].observed;
+		if (people_add(&who, s->starved[i])) {
+			people_free(&who);
+			return -ENOMEM;
+		}
+	}
 	thread_label(r->d, s->starved[0], label, sizeof(label));
 	format_time(time, scheduling_queued(worst));
 	if (s->ngroups)
@@ -176,15 +187,21 @@ static int tell(const struct scheduling *s, struct report *r)
 	else
 		crowd_text(worst, why, sizeof(why));
 	if (s->nstarved == 1)
-		return report_add_finding(r, &finding,
-					  "%s was runnable but not running for %.0f %% of its time (%s): %s. What it "
-					  "seems to be late by, and its calls to take, may be that and not the code",
-					  label, finding.percent, time, why);
-	return report_add_finding(r, &finding,
-				  "%zu threads were runnable but not running for %s in all, the most %s: %.0f %% of "
-				  "its time (%s): %s. What they seem to be late by, and their calls to take, may be "
-				  "that and not the code",
-				  s->nstarved, format_time(all, finding.weight), label, finding.percent, time, why);
+		error = report_add_finding(
+			r, &finding,
+			"%s could run and had no CPU for %.0f %% of its time (%s): %s. That it is late, or "
+			"its calls take long, may come from that and not from the code",
+			label, finding.percent, time, why);
+	else
+		error = report_add_finding(
+			r, &finding,
+			"%s could run and had no CPU for %.0f %% of their time (%s in all; the most: %s, %.0f %%, "
+			"%s): %s. That they are late, or their calls take long, may come from that and not from "
+			"the code",
+			people_label(r->d, &who, people, sizeof(people)), percent(finding.weight, observed),
+			format_time(all, finding.weight), label, finding.percent, time, why);
+	people_free(&who);
+	return error;
 }
 
 static int find(void *state, struct report *r)
