@@ -57,8 +57,8 @@ def test_one_thread(tmp_path):
 
 def test_several_threads_and_the_longest_wait(tmp_path):
     seen, _ = report(tmp_path, 4, scheduled(1, 10, 5, 2), scheduled(2, 4, 2, 1.9, 0), scheduled(3, 10, 5, 0.1))
-    assert starved(seen)["text"].startswith("ranks 0, 1 could run and had no CPU for 28 % of their time (3.900 s in all; "
-                                            "the most: rank 0, 20 %, 2.000 s): more ")
+    assert starved(seen)["text"].startswith("ranks 0, 1 could run and had no CPU for 28 % of their time (3.900 s in "
+                                            "all; the most: rank 0, 20 %, 2.000 s): more ")
     assert [t["tid"] for t in seen["scheduling"]["starved"]] == [1, 2]
 
 
