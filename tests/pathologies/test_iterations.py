@@ -50,7 +50,7 @@ def test_some_are_longer(job, observe, tmp_path):
         assert pathologies.near(outlier["lasted_ns"], times[number])
         assert outlier["longer"]["group"] == "compute"
         assert [seen.rank_of[each["tid"]] for each in outlier["longer"]["threads"]] == [WHO]
-        assert pathologies.near(outlier["longer"]["ns"], seen.ranks[WHO]["planted"][number + 1], slack=5_000_000)
+        assert pathologies.near(outlier["longer"]["ns"], seen.ranks[WHO]["planted"][number + 1], 0.03)
     (finding,) = seen.findings("outlier_iterations")
     assert seen.rank_of[finding["tid"]] == WHO and f":{seen.line(WHO)}" in finding["text"]
 

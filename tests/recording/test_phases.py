@@ -84,7 +84,9 @@ def test_one_is_out_of_line(tmp_path):
     (finding,) = findings
     assert finding["kind"] == "outlier_iterations" and finding["tid"] == 2
     assert "number 12" in finding["text"] and "rank 1: +22" in finding["text"]
-    assert "number 12 at 160.0 ms" in " ".join(reported(tmp_path, text, "--section", "phases").split())
+    assert "number 12 at 160.0 ms" in " ".join(reported(tmp_path, text).split())
+    assert "12 160.0 ms 25.00 ms 5.000 ms rank 1: +22.00 ms compute" in " ".join(
+        reported(tmp_path, text, "--section", "phases").split())
 
 
 def test_slower_from_some_time_on(tmp_path):

@@ -30,12 +30,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "analysis/printer.h"
 #include "util/array.h"
 
 #define MANY_THREADS 32 /* from here on fewer stretches */
 #define STRETCHES_LEAST 32
+#define WHOLE_SHARE 90 /* percent of the iterations that calls which begin them take: then one is an iteration */
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -53,25 +55,47 @@ static int begin(void **state, const struct definitions *d)
 
 /* --- markers --------------------------------------------------------------- */
 
-/* Has the model nothing but functions? Then it is of a program, not of a runtime. */
-static bool is_of_program(const struct definitions *d, const struct def_probe *probe)
+/* A model, and whether it has anything but functions: then it is of a runtime, not of a program. */
+struct phased_model {
+	UT_hash_handle hh;
+	const char *name;
+	bool of_runtime;
+};
+
+/* Looks at the probes that are new. NULL: out of memory. */
+static const struct phased_model *model_of(struct phases *s, const char *name)
 {
-	if (probe->marks & MARK_EACH)
-		return true;
-	for (size_t i = 0; i < d->nprobes; i++)
-		if (d->probes[i].role != ROLE_FUNCTION && d->probes[i].role != ROLE_USER && d->probes[i].model &&
-		    probe->model && !strcmp(d->probes[i].model, probe->model))
-			return false;
-	return probe->model;
+	struct phased_model *model;
+
+	for (; s->nmodelled < s->d->nprobes; s->nmodelled++) {
+		const struct def_probe *probe = &s->d->probes[s->nmodelled];
+		const char *other = probe->model ?: "";
+
+		HASH_FIND_STR(s->models, other, model);
+		if (!model) {
+			model = calloc(1, sizeof(*model));
+			if (!model)
+				return NULL;
+			model->name = other;
+			HASH_ADD_KEYPTR(hh, s->models, other, strlen(other), model);
+			if (!model->hh.tbl) {
+				free(model);
+				return NULL;
+			}
+		}
+		model->of_runtime |= probe->role != ROLE_FUNCTION && probe->role != ROLE_USER;
+	}
+	HASH_FIND_STR(s->models, name, model);
+	return model;
 }
 
-static enum marker_kind kind_of_probe(const struct definitions *d, const struct def_probe *probe)
+static enum marker_kind kind_of_probe(const struct phased_model *model, const struct def_probe *probe)
 {
 	switch (probe->role) {
 	case ROLE_USER:
 		return probe->marks & MARK_CONTROLS ? NO_MARKER : MARKER_PROGRAM;
 	case ROLE_FUNCTION:
-		return is_of_program(d, probe) ? MARKER_PROGRAM : NO_MARKER;
+		return probe->marks & MARK_EACH || !model->of_runtime ? MARKER_PROGRAM : NO_MARKER;
 	case ROLE_BARRIER:
 	case ROLE_COLLECTIVE:
 		return MARKER_MEETING;
@@ -89,10 +113,17 @@ static enum marker_kind kind_of_probe(const struct definitions *d, const struct 
 /* False: out of memory. */
 static bool find_kind(struct phases *s, const struct accounted_call *call, enum marker_kind *kind)
 {
+	const struct def_probe *probe = &call->d->probes[call->span->probe];
+	const struct phased_model *model;
+
 	if (array_reach(&s->kinds, &s->nkinds, (size_t)call->event + 1, sizeof(*s->kinds)))
 		return false;
-	if (!s->kinds[call->event])
-		s->kinds[call->event] = 1 + kind_of_probe(call->d, &call->d->probes[call->span->probe]);
+	if (!s->kinds[call->event]) {
+		model = model_of(s, probe->model ?: "");
+		if (!model)
+			return false;
+		s->kinds[call->event] = 1 + kind_of_probe(model, probe);
+	}
 	*kind = s->kinds[call->event] - 1;
 	return true;
 }
@@ -146,6 +177,7 @@ static struct marker *marker_of(struct phased_thread *t, const struct accounted_
 	*place = marker;
 	*marker = (struct marker){ .event = call->event, .site = call->span->site, .address = address, .kind = kind };
 	marker->stride = 1;
+	marker->depth = call->span->depth;
 	return marker;
 }
 
@@ -279,11 +311,10 @@ static int add(struct marker *m, struct iteration *next, size_t most)
 	return error;
 }
 
-/* One ends and the next one begins: `at` is the thread's time up to there. */
-static int boundary(struct phases *s, struct phased_thread *t, struct marker *m, uint64_t time,
+/* One ends and the next one begins: `sum` and `at` are the thread's markers and time up to there. */
+static int boundary(struct phases *s, struct phased_thread *t, struct marker *m, uint64_t time, uint64_t sum,
 		    const uint64_t at[GROUPS])
 {
-	uint64_t sum = m->kind == MARKER_MESSAGE ? t->sum + t->messages : t->sum;
 	struct iteration next = { .end = time, .lasted = time - m->since, .calls = sum - m->sum };
 	int error = 0;
 
@@ -306,15 +337,35 @@ static int boundary(struct phases *s, struct phased_thread *t, struct marker *m,
 	return error;
 }
 
-/* The call and its time up to its start, or its end. */
-static int mark(struct phases *s, struct phased_thread *t, struct marker *m, const struct accounted_call *call)
+/* The sum over all markers up to the call's start becomes *before, and the call is added. 0 or -ENOMEM. */
+static int add_to_sums(struct phased_thread *t, const struct accounted_call *call, enum marker_kind kind, uint64_t key,
+		       uint64_t *before)
+{
+	size_t known = t->depths, depth = call->span->depth;
+
+	if (array_reach(&t->sums, &t->depths, depth + 1, sizeof(*t->sums)))
+		return -ENOMEM;
+	for (size_t i = known; i < t->depths; i++)
+		t->sums[i] = t->sum;
+	*before = t->sums[depth];
+	*(kind == MARKER_MESSAGE ? &t->messages : &t->sum) += key;
+	for (size_t i = depth; i < t->depths; i++)
+		t->sums[i] = t->sum;
+	return 0;
+}
+
+/* before: the sum over all markers up to its start. */
+static int mark(struct phases *s, struct phased_thread *t, struct marker *m, const struct accounted_call *call,
+		uint64_t before)
 {
 	uint64_t at[GROUPS] = { 0 }, own[GROUPS];
 
 	m->times++;
+	if (call->span->depth < m->depth)
+		m->depth = call->span->depth;
 	nesting_groups(call->nesting, at);
 	if (m->kind != MARKER_PROGRAM)
-		return boundary(s, t, m, call->span->end, at);
+		return boundary(s, t, m, call->span->end, t->sum + (m->kind == MARKER_MESSAGE ? t->messages : 0), at);
 	if (!call->timed)
 		memset(own, 0, sizeof(own));
 	else
@@ -323,7 +374,8 @@ static int mark(struct phases *s, struct phased_thread *t, struct marker *m, con
 		at[i] -= own[i] < at[i] ? own[i] : at[i];
 	m->call_end = call->span->end;
 	memcpy(m->call_time, own, sizeof(m->call_time));
-	return boundary(s, t, m, call->span->start, at);
+	m->inside += call->duration;
+	return boundary(s, t, m, call->span->start, before, at);
 }
 
 int marker_finish(struct phases *s, uint32_t thread, struct marker *m)
@@ -331,7 +383,7 @@ int marker_finish(struct phases *s, uint32_t thread, struct marker *m)
 	static const uint64_t nothing[GROUPS];
 	struct iteration last = { .end = m->call_end, .lasted = m->call_end - m->since, .alike = true };
 	bool whole = m->kind == MARKER_PROGRAM && m->begun && m->call_end > m->since &&
-		     m->gaps == s->threads[thread].gaps;
+		     m->gaps == s->threads[thread].gaps && (double)m->inside * 100 >= (double)m->time * WHOLE_SHARE;
 	int error = m->last.alike ? count_last(m, s->most) : 0;
 
 	if (error || !m->iterations || !whole || m->waits)
@@ -352,7 +404,7 @@ static int span(void *state, const struct accounted_call *call)
 	struct phased_thread *t;
 	enum marker_kind kind;
 	struct marker *m;
-	uint64_t address, key;
+	uint64_t address, key, before;
 
 	if (array_reach(&s->threads, &s->nthreads, (size_t)thread + 1, sizeof(*s->threads)) ||
 	    !find_kind(s, call, &kind))
@@ -365,9 +417,8 @@ static int span(void *state, const struct accounted_call *call)
 	/* A program's own is where it is; anything else is told by where it is called. */
 	address = kind == MARKER_PROGRAM || site >= call->d->nsites ? 0 : call->d->sites[site].address;
 	key = mix(address ^ (uint64_t)call->event << 48);
-	*(kind == MARKER_MESSAGE ? &t->messages : &t->sum) += key;
-	m = marker_of(t, call, kind, address, key);
-	return m ? mark(s, t, m, call) : -ENOMEM;
+	m = add_to_sums(t, call, kind, key, &before) ? NULL : marker_of(t, call, kind, address, key);
+	return m ? mark(s, t, m, call, before) : -ENOMEM;
 }
 
 static int gap(void *state, const struct definitions *d, const struct gap *gap)
@@ -388,15 +439,21 @@ static int end(void *state, struct report *r)
 static void phases_free(void *state)
 {
 	struct phases *s = state;
+	struct phased_model *model, *next;
 
 	if (!s)
 		return;
+	HASH_ITER (hh, s->models, model, next) {
+		HASH_DEL(s->models, model);
+		free(model);
+	}
 	for (size_t i = 0; i < s->nfound; i++)
 		iterating_free(&s->found[i]);
 	for (size_t i = 0; i < s->nthreads; i++) {
 		for (size_t k = 0; s->threads[i].markers && k < MARKER_SETS * MARKER_WAYS; k++)
 			marker_free(s->threads[i].markers[k]);
 		free(s->threads[i].markers);
+		free(s->threads[i].sums);
 	}
 	free(s->found);
 	free(s->threads);

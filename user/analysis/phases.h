@@ -46,6 +46,7 @@ struct marker {
 	uint64_t address;
 	enum marker_kind kind;
 	uint64_t times;    /* calls */
+	unsigned depth;    /* calls around it, at least */
 	bool begun;        /* an iteration is under way: */
 	uint64_t gaps;     /* those of the thread before it */
 	uint64_t since;    /* ns: when it began, */
@@ -67,11 +68,14 @@ struct marker {
 	uint64_t stride; /* iterations of each stretch but the last */
 	/* MARKER_PROGRAM: the last call, which is an iteration, too. */
 	uint64_t call_end, call_time[GROUPS];
+	uint64_t inside; /* ns in all calls */
 };
 
 struct phased_thread {
 	struct marker **markers; /* MARKER_SETS x MARKER_WAYS; NULL: none yet */
 	uint64_t sum, messages;  /* over all markers that it called; messages: over those of that kind */
+	uint64_t *sums;          /* by depth: `sum` after the last call with so many around it, or fewer */
+	size_t depths;
 	uint64_t gaps;
 	uint64_t dropped; /* markers that had no room, or gave theirs to others */
 	bool begin_seen, end_seen;
@@ -121,6 +125,7 @@ struct step {
 	double mean; /* ns, of an iteration */
 	uint64_t number, longest, longest_end;
 	bool longest_alike;
+	bool out_of_line; /* the longest is an outlier */
 };
 
 #define PARTS_MOST 7
@@ -145,12 +150,16 @@ struct iterating {
 	bool begin_seen, end_seen;
 };
 
+struct phased_model;
+
 struct phases {
 	const struct definitions *d;
 	struct phased_thread *threads;
 	size_t nthreads;
 	uint8_t *kinds; /* by event: 1 + enum marker_kind; 0: not known yet */
 	size_t nkinds;
+	struct phased_model *models; /* uthash */
+	size_t nmodelled;            /* probes that they are known of */
 	size_t most; /* stretches */
 	struct iterating *found; /* who has most of the time first */
 	size_t nfound;

@@ -117,17 +117,15 @@ static int blame(const struct iterating *it, const struct done *before, const st
 	return 0;
 }
 
-/* What each member has done in some steps, without the longest iteration of one of them (NO_STEP: all). */
-#define NO_STEP SIZE_MAX
-
-static void add_done(const struct iterating *it, size_t first, size_t count, size_t without, struct done *done)
+/* What each member has done in the steps of a part; usual: only where nothing is out of line. */
+static void add_done(const struct iterating *it, const struct part *part, bool usual, struct done *done)
 {
 	for (size_t i = 0; i < it->nmembers; i++) {
 		done[i] = (struct done){ 0 };
-		for (size_t k = first; k < first + count; k++) {
+		for (size_t k = part->first; k < part->first + part->count; k++) {
 			const struct stretch *stretch = stretch_of(it, &it->members[i], k);
 
-			if (!stretch || k == without)
+			if (!stretch || (usual && it->steps[k].out_of_line))
 				continue;
 			done[i].iterations += stretch->iterations;
 			add_groups(done[i].group, stretch->group);
@@ -301,11 +299,11 @@ static int steady_part(struct iterating *it, const struct cut *cut, size_t end, 
 	part->typical = quantile(sorted, count, 0.5);
 	if (part->to < part->from) /* calls of several members, each with times of its own */
 		part->to = part->from;
-	add_done(it, first, count, NO_STEP, done);
+	add_done(it, part, false, done);
 	measure(it, part, done);
 	if (it->nparts < 3 || part->typical <= last->typical)
 		return 0;
-	add_done(it, last->first, last->count, NO_STEP, before);
+	add_done(it, last, false, before);
 	return blame(it, before, done, part->typical - last->typical, &part->blame);
 }
 
@@ -408,7 +406,7 @@ static int blame_outlier(struct iterating *it, struct outlier *outlier, struct d
 {
 	const struct part *part = outlier->part;
 
-	add_done(it, part->first, part->count, part->count > 1 ? outlier->step : NO_STEP, before);
+	add_done(it, part, true, before);
 	for (size_t i = 0; i < it->nmembers; i++) {
 		const struct stretch *stretch = stretch_of(it, &it->members[i], outlier->step);
 
@@ -431,7 +429,7 @@ static int outliers_of(struct iterating *it, const struct part *part, size_t *ro
 	/* Means of many differ less than the iterations themselves. */
 	far = OUTLIER_DEVIATIONS * NORMAL * sqrt(it->stride) * quantile(sorted, part->count, 0.5);
 	for (size_t k = part->first; k < part->first + part->count; k++) {
-		const struct step *step = &it->steps[k];
+		struct step *step = &it->steps[k];
 
 		if (step->longest < OUTLIER_FACTOR * typical || step->longest - typical <= far)
 			continue;
@@ -449,6 +447,7 @@ static int outliers_of(struct iterating *it, const struct part *part, size_t *ro
 			.unlike = !step->longest_alike,
 		};
 		it->outliers_cost += step->longest - part->typical;
+		step->out_of_line = true;
 	}
 	return 0;
 }

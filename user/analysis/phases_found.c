@@ -17,6 +17,7 @@
 #include "analysis/phases.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,8 @@ static bool is_same_place(const struct choice *a, const struct choice *b)
 /* Choices of one place: all[first] to all[last - 1]. */
 struct offer {
 	size_t first, last;
-	uint64_t time, times, from;
+	uint64_t time, from;
+	unsigned depth; /* the least of any */
 };
 
 static bool is_better(const struct offer *a, const struct offer *b, enum marker_kind kind)
@@ -112,8 +114,8 @@ static bool is_better(const struct offer *a, const struct offer *b, enum marker_
 
 	if (more - less > more / EQUAL)
 		return a->time > b->time;
-	if (kind == MARKER_PROGRAM && a->times != b->times)
-		return a->times < b->times;
+	if (kind == MARKER_PROGRAM && a->depth != b->depth)
+		return a->depth < b->depth;
 	return a->from < b->from;
 }
 
@@ -123,7 +125,7 @@ static bool find_best(const struct choice *all, size_t count, struct offer *best
 	bool found = false;
 
 	for (size_t first = 0, last; first < count; first = last) {
-		struct offer offer = { .first = first, .from = UINT64_MAX };
+		struct offer offer = { .first = first, .from = UINT64_MAX, .depth = UINT_MAX };
 
 		for (last = first; last < count && is_same_place(&all[first], &all[last]); last++) {
 			const struct marker *m = all[last].marker;
@@ -131,12 +133,11 @@ static bool find_best(const struct choice *all, size_t count, struct offer *best
 			if (all[last].taken)
 				continue;
 			offer.time += m->alike_time;
-			offer.times += m->times;
-			if (m->from < offer.from)
-				offer.from = m->from;
+			offer.depth = m->depth < offer.depth ? m->depth : offer.depth;
+			offer.from = m->from < offer.from ? m->from : offer.from;
 		}
 		offer.last = last;
-		if (!offer.times || (found && all[first].marker->kind > all[best->first].marker->kind) ||
+		if (!offer.time || (found && all[first].marker->kind > all[best->first].marker->kind) ||
 		    (found && !is_better(&offer, best, all[first].marker->kind)))
 			continue;
 		*best = offer;

@@ -39,22 +39,50 @@ static void print_iterations(const struct phases *s, const struct printer *p, co
 	printer_paragraph(p, "", text);
 }
 
+/* All of them, as a table. */
+static void print_all_outliers(const struct phases *s, const struct printer *p, const struct iterating *it)
+{
+	static const struct column columns[] = {
+		{ .title = "Outlier" },
+		{ .title = "At" },
+		{ .title = "Takes" },
+		{ .title = "Median" },
+		{ .title = "Longer", .left = true },
+	};
+	char text[2 * LABEL_ROOM];
+	struct table t = { 0 };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_column(&t, &columns[i]);
+	for (size_t i = 0; i < printer_rows(p, it->noutliers); i++) {
+		const struct outlier *is = &it->outliers[i];
+
+		table_cell(&t, "%llu", shown_number(is->number));
+		table_cell(&t, "%s", printer_time(p, text, is->end - is->lasted - p->r->start));
+		table_cell(&t, "%s", printer_time(p, text, is->lasted));
+		table_cell(&t, "%s", printer_time(p, text, is->typical));
+		table_cell(&t, "%s%s", blame_text(s, it, &is->blame, text, sizeof(text)),
+			   is->unlike ? ", with other calls than most" : "");
+	}
+	printer_table(p, &t);
+	printer_rest(p, printer_rows(p, it->noutliers), it->noutliers, "outliers");
+}
+
 static void print_outliers(const struct phases *s, const struct printer *p, const struct iterating *it)
 {
-	size_t shown = p->whole ? printer_rows(p, it->noutliers) : OUTLIERS_SHOWN;
-	char at[FORMAT_SIZE], lasted[FORMAT_SIZE], who[2 * LABEL_ROOM], text[WORDS];
+	size_t shown = it->noutliers < OUTLIERS_SHOWN ? it->noutliers : OUTLIERS_SHOWN;
+	char at[FORMAT_SIZE], lasted[FORMAT_SIZE], who[2 * LABEL_ROOM];
 	struct paragraph paragraph = printer_item(p, "-");
 
 	paragraph_words(&paragraph, "%zu outlier%s:", it->noutliers, plural(it->noutliers));
-	for (size_t i = 0; i < it->noutliers && i < shown; i++) {
+	for (size_t i = 0; i < shown; i++) {
 		const struct outlier *is = &it->outliers[i];
 
 		blame_text(s, it, &is->blame, who, sizeof(who));
-		snprintf(text, sizeof(text), "number %llu at %s, %s%s%s%s%s%s", shown_number(is->number),
-			 format_time(at, is->end - is->lasted - p->r->start), format_time(lasted, is->lasted),
-			 *who ? " (" : "", who, *who ? ")" : "", is->unlike ? ", with other calls than most" : "",
-			 i + 1 < it->noutliers ? ";" : "");
-		paragraph_words(&paragraph, "%s", text);
+		paragraph_words(&paragraph, "number %llu at %s, %s%s%s%s%s%s", shown_number(is->number),
+				format_time(at, is->end - is->lasted - p->r->start), format_time(lasted, is->lasted),
+				*who ? " (" : "", who, *who ? ")" : "",
+				is->unlike ? ", with other calls than most" : "", i + 1 < it->noutliers ? ";" : "");
 	}
 	if (it->noutliers > shown)
 		paragraph_words(&paragraph, "and %zu more", it->noutliers - shown);
@@ -139,12 +167,14 @@ static void print_parts(const struct printer *p, const struct iterating *it)
 static void print_one(const struct phases *s, const struct printer *p, const struct iterating *it)
 {
 	print_iterations(s, p, it);
-	if (it->noutliers)
+	if (it->noutliers && !p->whole)
 		print_outliers(s, p, it);
 	for (size_t i = 2; i + 1 < it->nparts; i++)
 		print_change(s, p, it, i);
 	print_unseen(p, it);
 	print_parts(p, it);
+	if (it->noutliers && p->whole)
+		print_all_outliers(s, p, it);
 }
 
 void phases_print(void *state, const struct printer *p)
