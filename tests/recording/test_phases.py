@@ -49,8 +49,9 @@ def in_order(text):
 
 def job(works, after=50 * MS, **more):
     text, end = rounds(works, **more)
-    finalize = "".join(call(rank + 1, end + after, end + after + 10 * MS, "MPI_Finalize") for rank in range(len(works[0])))
-    return in_order(ranks(len(works[0])) + text + finalize), end
+    count = len(works[0])
+    finalize = "".join(call(rank + 1, end + after, end + after + 10 * MS, "MPI_Finalize") for rank in range(count))
+    return in_order(ranks(count) + text + finalize), end
 
 
 def test_all_alike(tmp_path):

@@ -105,7 +105,7 @@ struct nesting {
 		bool leaf; /* it contained none: all its time is `time`, of `kind`; else see `group` */
 		enum group kind;
 		uint64_t time, group[GROUPS];
-	} latest; /* the call that was added last, with all inside */
+	} latest;               /* the call that was added last, with all inside */
 	bool stacked;           /* has had calls that overlap in any way; from then on: */
 	struct covered covered; /* when any outermost call was in progress */
 };

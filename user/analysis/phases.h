@@ -45,18 +45,18 @@ struct marker {
 	uint32_t event, site;
 	uint64_t address;
 	enum marker_kind kind;
-	uint64_t times;    /* calls */
-	unsigned depth;    /* calls around it, at least */
-	bool begun;        /* an iteration is under way: */
-	uint64_t gaps;     /* those of the thread before it */
-	uint64_t since;    /* ns: when it began, */
-	uint64_t sum;      /* ... what the sum over all markers was, */
+	uint64_t times;      /* calls */
+	unsigned depth;      /* calls around it, at least */
+	bool begun;          /* an iteration is under way: */
+	uint64_t gaps;       /* those of the thread before it */
+	uint64_t since;      /* ns: when it began, */
+	uint64_t sum;        /* ... what the sum over all markers was, */
 	uint64_t at[GROUPS]; /* ... and the thread's time */
-	bool waits;        /* the last whole one is not counted yet: */
+	bool waits;          /* the last whole one is not counted yet: */
 	struct iteration last;
-	uint64_t usual;    /* iteration.calls of most; votes: by how many */
+	uint64_t usual; /* iteration.calls of most; votes: by how many */
 	uint64_t votes;
-	uint64_t from;     /* ns: when the first one began */
+	uint64_t from;           /* ns: when the first one began */
 	uint64_t before[GROUPS]; /* and the thread's time until then */
 	uint64_t early[EARLY];   /* ns: when the first ones ended */
 	/* All that are counted. */
@@ -100,15 +100,15 @@ struct blame {
 /* A part of the run: before the iterations, some of them that are alike, after them. */
 struct part {
 	const char *name;
-	size_t first, count;    /* steps */
-	uint64_t from, to;      /* ns */
+	size_t first, count; /* steps */
+	uint64_t from, to;   /* ns */
 	uint64_t iterations, mean, typical;
-	uint64_t time;          /* ns: of all members */
-	uint64_t group[GROUPS]; /* likewise */
+	uint64_t time;                      /* ns: of all members */
+	uint64_t group[GROUPS];             /* likewise */
 	double load_balance, communication; /* below 0: not known */
-	double chance;          /* that the one before differs by chance; 1: there is none before */
-	uint64_t number;        /* of its first iteration */
-	struct blame blame;     /* where it is slower than the one before */
+	double chance;                      /* that the one before differs by chance; 1: there is none before */
+	uint64_t number;                    /* of its first iteration */
+	struct blame blame;                 /* where it is slower than the one before */
 };
 
 struct outlier {
@@ -160,8 +160,8 @@ struct phases {
 	size_t nkinds;
 	struct phased_model *models; /* uthash */
 	size_t nmodelled;            /* probes that they are known of */
-	size_t most; /* stretches */
-	struct iterating *found; /* who has most of the time first */
+	size_t most;                 /* stretches */
+	struct iterating *found;     /* who has most of the time first */
 	size_t nfound;
 	uint64_t beyond; /* threads with iterations that are in none of these */
 };

@@ -6,11 +6,11 @@
  * Change. The times are ranked, so that nothing is asked of how they are distributed. The sum over the ranks of the
  * first k of them, less what it would be by chance, is 0 at both ends, and goes up or down in between where the times
  * change. If it was as far from 0 as U, that was chance with a probability of about 2 exp(-6 U^2 / (n^3 + n^2)), which
- * is Pettitt's test for one change. If it had a range of R from its lowest to its highest, as where the times change and
- * change back, the probability is about 2 (4 v - 1) exp(-2 v) with v = 3 R^2 / (n^3 + n^2), which is Kuiper's. A change
- * is told, at the lowest and the highest, where twice the lesser of the two is below LEVEL, and at least SIDE_LEAST lie
- * on either side, three quarters of the slower ones are slower than three quarters of the others, and the medians are
- * APART percent apart. Then all parts are looked at in the same way.
+ * is Pettitt's test for one change. If it had a range of R from its lowest to its highest, as where the times change
+ * and change back, the probability is about 2 (4 v - 1) exp(-2 v) with v = 3 R^2 / (n^3 + n^2), which is Kuiper's. A
+ * change is told, at the lowest and the highest, where twice the lesser of the two is below LEVEL, and at least
+ * SIDE_LEAST lie on either side, three quarters of the slower ones are slower than three quarters of the others, and
+ * the medians are APART percent apart. Then all parts are looked at in the same way.
  *
  * Outlier. An iteration that takes OUTLIER_FACTOR times the median of its part, and is further from it than
  * OUTLIER_DEVIATIONS times the median of all distances (times 1.4826, which makes that the standard deviation where
@@ -40,8 +40,7 @@
 #define BLAMED_MOST 32    /* of more outliers it is not asked who */
 
 /* What a thread does for itself. The rest may be waiting for others. */
-#define OWN_WORK \
-	(1u << GROUP_COMPUTE | 1u << GROUP_TASK | 1u << GROUP_ALLOC | 1u << GROUP_IO | 1u << GROUP_OTHER)
+#define OWN_WORK (1u << GROUP_COMPUTE | 1u << GROUP_TASK | 1u << GROUP_ALLOC | 1u << GROUP_IO | 1u << GROUP_OTHER)
 
 static int by_value(const void *a, const void *b)
 {
@@ -265,8 +264,7 @@ static void measure(const struct iterating *it, struct part *part, const struct 
 	uint64_t most = 0, all = 0, elapsed = part->to - part->from;
 
 	for (size_t i = 0; i < it->nmembers; i++) {
-		uint64_t useful =
-			done[i].group[GROUP_COMPUTE] + done[i].group[GROUP_TASK] + done[i].group[GROUP_OTHER];
+		uint64_t useful = done[i].group[GROUP_COMPUTE] + done[i].group[GROUP_TASK] + done[i].group[GROUP_OTHER];
 
 		most = useful > most ? useful : most;
 		all += useful;

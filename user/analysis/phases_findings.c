@@ -24,8 +24,7 @@ char *iterating_label(const struct phases *s, const struct report *r, const stru
 	return text;
 }
 
-char *blame_text(const struct phases *s, const struct iterating *it, const struct blame *blame, char *text,
-		 size_t room)
+char *blame_text(const struct phases *s, const struct iterating *it, const struct blame *blame, char *text, size_t room)
 {
 	char who[LABEL_ROOM], time[FORMAT_SIZE];
 
@@ -90,11 +89,10 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 	return report_add_finding(r, &finding,
 				  "iterations (%s) are slower from number %llu on, at %s: %s instead of %s%s%s%s, %s "
 				  "more in the %llu that follow, %.1f %% of the run",
-				  iterating_label(s, r, it, label, sizeof(label)),
-				  (unsigned long long)part->number + 1, format_time(at, part->from - r->start),
-				  format_time(is, part->typical), format_time(was, before->typical), *who ? " (" : "",
-				  who, *who ? ")" : "", format_time(time, cost),
-				  (unsigned long long)part->iterations, percent(cost, run));
+				  iterating_label(s, r, it, label, sizeof(label)), (unsigned long long)part->number + 1,
+				  format_time(at, part->from - r->start), format_time(is, part->typical),
+				  format_time(was, before->typical), *who ? " (" : "", who, *who ? ")" : "",
+				  format_time(time, cost), (unsigned long long)part->iterations, percent(cost, run));
 }
 
 int phases_tell(const struct phases *s, struct report *r)

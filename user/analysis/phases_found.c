@@ -71,7 +71,8 @@ static int collect(struct phases *s, const struct report *r, const uint32_t *sam
 				return -ENOMEM;
 			(*all)[(*count)++] = (struct choice){
 				.thread = thread,
-				.place = m->kind == MARKER_PROGRAM || m->site >= s->d->nsites ? NO_INDEX : same[m->site],
+				.place = m->kind == MARKER_PROGRAM || m->site >= s->d->nsites ? NO_INDEX
+											      : same[m->site],
 				.marker = m,
 				.row = &r->threads[i],
 			};
@@ -352,8 +353,9 @@ static int take(struct phases *s, const struct report *r, struct choice *all, si
 		if (all[i].taken)
 			continue;
 		first = first ?: &all[i];
-		it.members[it.nmembers++] =
-			(struct member){ .thread = all[i].thread, .marker = all[i].marker, .row = all[i].row };
+		it.members[it.nmembers++] = (struct member){ .thread = all[i].thread,
+							     .marker = all[i].marker,
+							     .row = all[i].row };
 		take_thread(all, count, all[i].thread);
 	}
 	it.kind = first->marker->kind;

@@ -105,11 +105,13 @@ static void print_change(const struct phases *s, const struct printer *p, const 
 static void print_unseen(const struct printer *p, const struct iterating *it)
 {
 	if (it->broken)
-		printer_paragraph(p, "-", "calls were lost: iterations with them are not counted, and numbers are those "
-					  "of the iterations that were seen");
+		printer_paragraph(p, "-",
+				  "calls were lost: iterations with them are not counted, and numbers are those "
+				  "of the iterations that were seen");
 	if (it->missing)
-		printer_paragraph(p, "-", "not all calls that iterations are told by are on the timeline: some may be "
-					  "several in one");
+		printer_paragraph(p, "-",
+				  "not all calls that iterations are told by are on the timeline: some may be "
+				  "several in one");
 	if (p->whole && !it->begin_seen)
 		printer_paragraph(p, "-", "the job's beginning was not observed: numbers count from where it was");
 	if (p->whole && it->unlike)
@@ -155,8 +157,7 @@ static void print_parts(const struct printer *p, const struct iterating *it)
 		table_cell(&t, "%s", part->count ? printer_time(p, text, part->mean) : "-");
 		for (int k = 0; k < SHARES; k++)
 			if (used[k])
-				table_cell(&t, "%.1f%%",
-					   percent(share_of(&report_shares[k], part->group), part->time));
+				table_cell(&t, "%.1f%%", percent(share_of(&report_shares[k], part->group), part->time));
 		table_cell(&t, "%.1f%%", percent(part->group[GROUP_COMPUTE], part->time));
 		share_cell(&t, part->count ? part->load_balance : -1);
 		share_cell(&t, part->count ? part->communication : -1);
@@ -303,8 +304,7 @@ static void put_one(const struct phases *s, const struct report *r, const struct
 	json_object(j);
 	json_key_string(j, "kind", kinds[it->kind]);
 	put_event_name(j, r, it->event);
-	json_key_string(j, "place",
-			it->site < s->d->nsites ? site_label(s->d, it->site, text, sizeof(text)) : NULL);
+	json_key_string(j, "place", it->site < s->d->nsites ? site_label(s->d, it->site, text, sizeof(text)) : NULL);
 	json_key_bool(j, "by_job", it->common);
 	json_key_uint(j, "iterations", it->iterations);
 	json_key_uint(j, "mean_ns", it->mean);
