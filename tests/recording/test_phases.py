@@ -222,3 +222,48 @@ def test_more_iterations_than_are_kept(tmp_path):
     assert (outlier["number"], outlier["lasted_ns"]) == (1700, 9 * MS + 10_000)
     assert [each["tid"] for each in outlier["longer"]["threads"]] == [2]
     assert [finding["kind"] for finding in findings] == ["outlier_iterations"]
+
+
+def test_a_long_start_and_end(tmp_path):
+    """A short loop between a long MPI_Init and a long MPI_Finalize."""
+    text, end = rounds([(4 * MS, 2 * MS)] * 20, start=910 * MS)
+    around = "".join(f"process {rank + 1} {rank}\n" + call(rank + 1, 0, 900 * MS, "MPI_Init")
+                     + call(rank + 1, end + MS, end + 801 * MS, "MPI_Finalize") for rank in range(2))
+    (found,), _ = phases(tmp_path, in_order(around + text))
+    before, steady, after = found["phases"]
+    assert found["iterations"] == 19 and found["beginning_seen"] and found["end_seen"]
+    assert [part["group_ns"]["other"] for part in (before, steady, after)] == [1800 * MS, 0, 1600 * MS]
+
+
+def test_noise(tmp_path):
+    """Outliers of a few milliseconds may be the system's: they are told, but are no finding."""
+    works = [(400_000, 200_000)] * 60
+    works[20] = works[40] = (400_000, 4 * MS)
+    (found,), findings = phases(tmp_path, job(works)[0])
+    assert [each["number"] for each in found["outliers"]] == [19, 39] and findings == []
+
+
+def test_nested_functions(tmp_path):
+    """The outer one, though both come once in each iteration, and a meeting is in some only, behind the inner one."""
+    text = ranks(1)
+    for step in range(20):
+        at = 100 * MS + step * 20 * MS
+        text += call(1, at + MS, at + 2 * MS, "other", depth=1)
+        if step % 4 == 3:
+            text += barrier(1, at + 3 * MS, at + 15 * MS).strip() + " depth=1\n"
+        text += call(1, at, at + 16 * MS, "work")
+    (found,), _ = phases(tmp_path, text)
+    assert (found["name"], found["iterations"], found["other_calls"]) == ("GASP_PROGRAM_WORK", 19, 4)
+    assert found["min_ns"] == found["max_ns"] == 20 * MS
+
+
+def test_whose_fault_it_is_not(tmp_path):
+    """Nobody worked longer: what has grown is told, whatever it is."""
+    text, _ = rounds([(4 * MS, 4 * MS)] * 12)
+    more, _ = rounds([(4 * MS, 4 * MS)] * 12, start=100 * MS + 12 * 5 * MS + 30 * MS)
+    held = barrier(1, 164 * MS, 190 * MS) + barrier(2, 164 * MS, 190 * MS)
+    (found,), _ = phases(tmp_path, in_order(ranks(2) + text + held + more))
+    (outlier,) = found["outliers"]
+    assert outlier["lasted_ns"] == 30 * MS
+    assert (outlier["longer"]["group"], outlier["longer"]["ns"]) == ("barrier", 25 * MS)
+    assert len(outlier["longer"]["threads"]) == 2

@@ -397,6 +397,18 @@ static bool is_over(const struct accounted_call *call)
 	return call->timed ? call->span->reason != GB_END_DETACH : call->span->reason == GB_END_ATOMIC;
 }
 
+static void note_ends(struct phased_thread *t, const struct accounted_call *call)
+{
+	if (call->role == ROLE_INIT && !t->begin_seen) {
+		t->begin_seen = true;
+		t->begun = call->span->end;
+	}
+	if (call->role == ROLE_EXIT) {
+		t->end_seen = true;
+		t->ends = call->span->start;
+	}
+}
+
 static int span(void *state, const struct accounted_call *call)
 {
 	struct phases *s = state;
@@ -410,8 +422,7 @@ static int span(void *state, const struct accounted_call *call)
 	    !find_kind(s, call, &kind))
 		return -ENOMEM;
 	t = &s->threads[thread];
-	t->begin_seen |= call->role == ROLE_INIT;
-	t->end_seen |= call->role == ROLE_EXIT;
+	note_ends(t, call);
 	if (kind == NO_MARKER || call->inner || !is_over(call))
 		return 0;
 	/* A program's own is where it is; anything else is told by where it is called. */

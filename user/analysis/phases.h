@@ -79,6 +79,8 @@ struct phased_thread {
 	uint64_t gaps;
 	uint64_t dropped; /* markers that had no room, or gave theirs to others */
 	bool begin_seen, end_seen;
+	uint64_t begun,
+		ends; /* ns: the end of the first call that sets up a runtime, the start of the last that ends one */
 };
 
 /* One of those who have the iterations. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * phases_findings.c - iterations out of line that are worth a finding: where the outliers, or a change for the worse,
- * cost the run at least one in WORTH_SHARE of its time; and how such things are put in words.
+ * cost the run at least one in WORTH_SHARE of its time, and more than noise; and how such things are put in words.
  */
 #include "analysis/phases.h"
 
@@ -10,6 +10,7 @@
 #include "analysis/printer.h"
 
 #define WORTH_SHARE 100
+#define NOISE 5000000 /* ns: so much longer may be anything that the system did */
 
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room)
@@ -51,24 +52,32 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 {
 	uint64_t run = r->end - r->start;
 	const struct outlier *worst = it->outliers;
+	uint64_t cost = 0;
+	size_t count = 0;
 	struct finding finding = { .kind = "outlier_iterations", .event = it->event };
 	char label[2 * LABEL_ROOM], who[2 * LABEL_ROOM], lasted[FORMAT_SIZE], typical[FORMAT_SIZE], at[FORMAT_SIZE],
-		cost[FORMAT_SIZE];
+		time[FORMAT_SIZE];
 
-	if (!it->noutliers || it->outliers_cost < run / WORTH_SHARE)
+	for (size_t i = 0; i < it->noutliers; i++) {
+		uint64_t longer = it->outliers[i].lasted - it->outliers[i].typical;
+
+		count += longer >= NOISE;
+		cost += longer >= NOISE ? longer : 0;
+	}
+	if (!count || cost < run / WORTH_SHARE)
 		return 0;
 	finding.thread = culprit(it, &worst->blame);
-	finding.weight = it->outliers_cost * it->nmembers;
+	finding.weight = cost * it->nmembers;
 	blame_text(s, it, &worst->blame, who, sizeof(who));
 	return report_add_finding(
 		r, &finding,
 		"%zu of %llu iterations (%s) %s out of line: number %llu, at %s, took %s instead of %s%s%s%s; "
 		"%s in all, %.1f %% of the run",
-		it->noutliers, (unsigned long long)it->iterations, iterating_label(s, r, it, label, sizeof(label)),
-		it->noutliers == 1 ? "is" : "are", (unsigned long long)worst->number + 1,
+		count, (unsigned long long)it->iterations, iterating_label(s, r, it, label, sizeof(label)),
+		count == 1 ? "is" : "are", (unsigned long long)worst->number + 1,
 		format_time(at, worst->end - worst->lasted - r->start), format_time(lasted, worst->lasted),
-		format_time(typical, worst->typical), *who ? " (" : "", who, *who ? ")" : "",
-		format_time(cost, it->outliers_cost), percent(it->outliers_cost, run));
+		format_time(typical, worst->typical), *who ? " (" : "", who, *who ? ")" : "", format_time(time, cost),
+		percent(cost, run));
 }
 
 static int tell_slowdown(const struct phases *s, struct report *r, const struct iterating *it, size_t i)
@@ -81,7 +90,7 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 
 	if (part->typical > before->typical)
 		cost = (part->typical - before->typical) * part->iterations;
-	if (cost < run / WORTH_SHARE)
+	if (cost < run / WORTH_SHARE || cost < NOISE)
 		return 0;
 	finding.thread = culprit(it, &part->blame);
 	finding.weight = cost * it->nmembers;

@@ -3,11 +3,11 @@
  * phases_found.c - which of the markers (phases.c) the iterations of the job are, and who has the same ones.
  *
  * A marker is good for a thread if it came back ITERATIONS_LEAST times at least, if most of its iterations are alike,
- * by number and by time, and if these take RUN_SHARE of the time from the thread's first call to its last. What the
- * program announces goes before meetings, and those before messages. Of one kind the marker is taken whose alike
- * iterations take most time, on all threads together; of two that are about as good the outermost function, or the
- * meeting that comes first. The threads for which it is good have the same iterations; for the others the next is
- * looked for.
+ * by number and by time, and if these take RUN_SHARE of the time from the thread's first call to its last, without
+ * those that set up a runtime or end it. What the program announces goes before meetings, and those before messages. Of
+ * one kind the marker is taken whose alike iterations take most time, on all threads together; of two that are about as
+ * good the outermost function, or the meeting that comes first. The threads for which it is good have the same
+ * iterations; for the others the next is looked for.
  *
  * The n-th iteration of one thread is that of another only if they have begun at the same one. Where gaspbpf joins in
  * the middle, some threads are seen to leave a meeting whose call was not seen on others; so of meetings those are
@@ -39,10 +39,18 @@ struct choice {
 	bool taken;
 };
 
-static bool is_good(const struct report *r, uint32_t thread, const struct marker *m)
+/* How long it ran, without setting up its runtime and ending it: ns. */
+static uint64_t ran(const struct profiled_thread *t, const struct phased_thread *phased)
 {
-	const struct profiled_thread *t = &r->profile->threads[thread];
-	uint64_t run = t->last > t->first ? t->last - t->first : 0;
+	uint64_t first = phased->begin_seen && phased->begun > t->first ? phased->begun : t->first;
+	uint64_t last = phased->end_seen && phased->ends < t->last ? phased->ends : t->last;
+
+	return last > first ? last - first : t->last - t->first;
+}
+
+static bool is_good(const struct report *r, uint32_t thread, const struct phased_thread *phased, const struct marker *m)
+{
+	uint64_t run = ran(&r->profile->threads[thread], phased);
 
 	return m->iterations >= ITERATIONS_LEAST && m->alike * 100.0 >= m->iterations * (double)ALIKE_SHARE &&
 	       m->alike_time * 100.0 >= m->time * (double)TIME_SHARE &&
@@ -65,7 +73,7 @@ static int collect(struct phases *s, const struct report *r, const uint32_t *sam
 				continue;
 			if (marker_finish(s, thread, m))
 				return -ENOMEM;
-			if (thread >= r->profile->nthreads || !is_good(r, thread, m))
+			if (thread >= r->profile->nthreads || !is_good(r, thread, t, m))
 				continue;
 			if (array_one_more(all, &room, *count, sizeof(**all)))
 				return -ENOMEM;
