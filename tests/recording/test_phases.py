@@ -91,12 +91,13 @@ def test_one_is_out_of_line(tmp_path):
 
 
 def test_slower_from_some_time_on(tmp_path):
-    works = [(4 * MS, 2 * MS)] * 30 + [(4 * MS, 9 * MS)] * 30
+    works = [(4 * MS, 4 * MS)] * 30 + [(4 * MS, 9 * MS)] * 30
     (found,), findings = phases(tmp_path, job(works)[0])
     _, quick, slow, _ = found["phases"]
     assert (quick["iterations"], quick["mean_ns"], slow["iterations"], slow["mean_ns"]) == (29, 5 * MS, 30, 10 * MS)
     assert slow["first"] == 29 and slow["from_ns"] == LATE + 250 * MS and slow["chance"] < 1e-3
-    assert slow["longer"]["ns"] == 7 * MS and [each["tid"] for each in slow["longer"]["threads"]] == [2]
+    assert (slow["longer"]["group"], slow["longer"]["ns"]) == ("compute", 5 * MS)
+    assert [each["tid"] for each in slow["longer"]["threads"]] == [2]
     assert [finding["kind"] for finding in findings] == ["slowdown"] and findings[0]["tid"] == 2
     assert found["outliers"] == []
 
@@ -114,12 +115,29 @@ def test_faster(tmp_path):
     assert [part["iterations"] for part in found["phases"][1:-1]] == [19, 30] and findings == []
 
 
+def test_a_little_faster(tmp_path):
+    """Certainly, but not worth a word."""
+    (found,), _ = phases(tmp_path, job([(5_000_000, MS)] * 40 + [(5_400_000, MS)] * 40)[0])
+    assert [part["iterations"] for part in found["phases"][1:-1]] == [79]
+
+
+def chances(count):
+    state = 1
+    for _ in range(count):
+        state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
+        yield (state >> 33) % 1000 / 1000
+
+
+def test_times_that_vary_much(tmp_path):
+    """What is twice the median is not out of line where times differ by as much."""
+    works = [(10 * MS if k % 13 == 7 else int((2 + 4 * chance) * MS), MS) for k, chance in enumerate(chances(200))]
+    (found,), findings = phases(tmp_path, job(works)[0])
+    assert found["outliers"] == [] and found["max_ns"] > 2 * found["phases"][1]["median_ns"] and findings == []
+
+
 def test_times_that_vary(tmp_path):
     """By chance, and evenly: no outlier, no change."""
-    works, state = [], 1
-    for _ in range(200):
-        state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
-        works.append(((4000 + (state >> 33) % 3000) * 1000, 2 * MS))
+    works = [(int((4 + 3 * chance) * MS), 2 * MS) for chance in chances(200)]
     (found,), findings = phases(tmp_path, job(works)[0])
     assert found["iterations"] == 199 and found["outliers"] == [] and findings == []
     assert len(found["phases"]) == 3 and 0.05 < found["variation"] < 0.3
@@ -255,6 +273,16 @@ def test_nested_functions(tmp_path):
     (found,), _ = phases(tmp_path, text)
     assert (found["name"], found["iterations"], found["other_calls"]) == ("GASP_PROGRAM_WORK", 19, 4)
     assert found["min_ns"] == found["max_ns"] == 20 * MS
+
+
+def test_nested_functions_joined_in_the_middle(tmp_path):
+    """One more of the inner one was seen, since the first outer one had begun before."""
+    text = ranks(1) + call(1, 81 * MS, 82 * MS, "other", depth=1)
+    for step in range(400):
+        at = 100 * MS + step * 20 * MS
+        text += call(1, at + MS, at + 2 * MS, "other", depth=1) + call(1, at, at + 16 * MS, "work")
+    (found,), _ = phases(tmp_path, text)
+    assert found["name"] == "GASP_PROGRAM_WORK" and found["iterations"] >= 398
 
 
 def test_whose_fault_it_is_not(tmp_path):
