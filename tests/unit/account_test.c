@@ -119,6 +119,7 @@ struct accounted {
 	struct nesting nesting;
 	struct inclusive inclusive[KINDS];
 	struct expected is;
+	uint64_t outermost[GROUPS]; /* what calls of depth 0 have added, with all inside */
 	size_t most;
 };
 
@@ -144,6 +145,12 @@ static void account(struct accounted *a)
 		assert_int_equal(inclusive_add(&a->inclusive[call->kind], &a->nesting, &nested, &own), 0);
 		a->is.self[call->kind] += self;
 		a->is.total[call->kind] += own;
+		if (!call->depth) {
+			uint64_t latest[GROUPS];
+
+			nesting_latest(&a->nesting, latest);
+			add_groups(a->outermost, latest);
+		}
 		if (a->nesting.nfinished > a->most)
 			a->most = a->nesting.nfinished;
 	}
@@ -169,6 +176,7 @@ static void each_moment_of_nested_calls(void **state)
 		work_out(&expected);
 		account(&a);
 		assert_memory_equal(a.is.group, expected.group, sizeof(expected.group));
+		assert_memory_equal(a.outermost, a.is.group, sizeof(a.outermost));
 		assert_memory_equal(a.is.self, expected.self, sizeof(expected.self));
 		assert_memory_equal(a.is.total, expected.total, sizeof(expected.total));
 		assert_in_range(a.most, 2, 7);

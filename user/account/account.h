@@ -101,6 +101,11 @@ struct nesting {
 	bool shares;            /* has had shares of regions: */
 	uint64_t share;         /* ns: when the last of them to end began */
 	bool shared;            /* one was inside the call that was added last */
+	struct {
+		bool leaf; /* it contained none: all its time is `time`, of `kind`; else see `group` */
+		enum group kind;
+		uint64_t time, group[GROUPS];
+	} latest;               /* the call that was added last, with all inside */
 	bool stacked;           /* has had calls that overlap in any way; from then on: */
 	struct covered covered; /* when any outermost call was in progress */
 };
@@ -120,6 +125,8 @@ int nesting_add(struct nesting *nesting, const struct accounted_probe *probe, co
 void nesting_gap(struct nesting *nesting);
 /* Adds the time by group up to now to group[], also of calls whose surrounding call has not ended. */
 void nesting_groups(const struct nesting *nesting, uint64_t group[GROUPS]);
+/* What the call that was added last, with those inside, has added to that. */
+void nesting_latest(const struct nesting *nesting, uint64_t group[GROUPS]);
 /* No call around what was added comes any more: all begins anew. */
 void nesting_restart(struct nesting *nesting);
 void nesting_free(struct nesting *nesting);

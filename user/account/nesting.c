@@ -168,6 +168,9 @@ int nesting_add(struct nesting *n, const struct accounted_probe *probe, const st
 	if (fresh_time(n, call, &fresh))
 		return -ENOMEM;
 	*self = fresh;
+	n->latest.leaf = true;
+	n->latest.kind = group;
+	n->latest.time = fresh;
 	if (add_leaf(n, probe, call, group, fresh))
 		return 0;
 	calls = (struct finished_calls){ .begin = call->begin, .depth = call->depth, .epoch = n->epoch };
@@ -183,6 +186,8 @@ int nesting_add(struct nesting *n, const struct accounted_probe *probe, const st
 	calls.time = fresh;
 	calls.inner = probe->inner ? *self : 0;
 	calls.runtime = probe->runtime;
+	n->latest.leaf = false;
+	memcpy(n->latest.group, calls.group, sizeof(calls.group));
 	if (call->depth)
 		return leave(n, &calls);
 	settle(n);
@@ -193,6 +198,15 @@ int nesting_add(struct nesting *n, const struct accounted_probe *probe, const st
 void nesting_gap(struct nesting *n)
 {
 	n->epoch++;
+}
+
+void nesting_latest(const struct nesting *n, uint64_t group[GROUPS])
+{
+	memset(group, 0, GROUPS * sizeof(*group));
+	if (n->latest.leaf)
+		group[n->latest.kind] = n->latest.time;
+	else
+		memcpy(group, n->latest.group, sizeof(n->latest.group));
 }
 
 void nesting_groups(const struct nesting *n, uint64_t group[GROUPS])

@@ -29,6 +29,7 @@
 	ROW(communication)                       \
 	ROW(counters) /* counters_print.c */     \
 	ROW(efficiency)                          \
+	ROW(phases)                              \
 	ROW(wait_states)                         \
 	ROW(meetings)                            \
 	ROW(delays)                              \

@@ -56,6 +56,7 @@ struct accounted_call {
 	uint64_t self;     /* ns of it that no observed call inside has had */
 	uint64_t total;    /* ns of it in no other call of the same event on this thread */
 	uint64_t around; /* calls of one thread and depth have the same number only if the same calls are around them */
+	const struct nesting *nesting; /* what its thread's time was for, up to its end */
 };
 
 /* The first of its values that means this: a peer, a lock, a tag. False: it has none, or it was not known. */

@@ -298,6 +298,7 @@ static __attribute__((noinline)) int tell(const struct profile *p, const struct 
 		.self = self,
 		.total = own,
 		.around = family_of(&p->threads[span->thread].nesting, span->depth),
+		.nesting = &p->threads[span->thread].nesting,
 	};
 	int error = 0;
 

@@ -16,7 +16,7 @@
 enum pattern { BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL };
 
 static struct job job = { .name = "pathology_mpi", .rounds = 30 };
-static long pattern, who = 1, us = 3000, base = 500, from_round, to_round = ROUNDS_MAX;
+static long pattern, who = 1, us = 3000, base = 500, from_round, to_round = ROUNDS_MAX, every = 1;
 static int rank, size, value, sum;
 static int64_t came[ROUNDS_MAX], left_at[ROUNDS_MAX], planted[ROUNDS_MAX];
 static int line;
@@ -102,7 +102,7 @@ static void one_round(long round)
 
 	common_work();
 	before = job_now();
-	if (rank == who && us && round >= from_round && round < to_round)
+	if (rank == who && us && round >= from_round && round < to_round && (round - from_round) % every == 0)
 		planted_work();
 	came[round] = job_now();
 	planted[round] = came[round] - before;
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 	static const struct job_option options[] = { { "--pattern", &pattern }, { "--who", &who },
 						     { "--us", &us },		{ "--base", &base },
 						     { "--from", &from_round }, { "--to", &to_round },
-						     { NULL, NULL } };
+						     { "--every", &every },	{ NULL, NULL } };
 	static char text[TEXT_SIZE];
 	struct counts counts = { 0 };
 	char *at = text;
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size < 2 || who >= size || job.rounds > ROUNDS_MAX) {
+	if (size < 2 || who >= size || job.rounds > ROUNDS_MAX || every < 1) {
 		fprintf(stderr, "pathology_mpi: needs 2 ranks, --who one of them, at most %d rounds\n", ROUNDS_MAX);
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
