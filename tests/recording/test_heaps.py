@@ -152,8 +152,8 @@ def test_a_leak(tmp_path):
     assert memory.site(40)["live_bytes_per_s"] == pytest.approx(2e6, rel=0.02)
     assert memory.heap("grows") == (True,) and memory.heap("trend_bytes_per_s")[0] == pytest.approx(2e6, rel=0.05)
     (kind, text), = memory.found
-    assert kind == "leak" and "rank 3: blocks of job.c:40 in main pile up, 195 KiB in 200 that" in text
-    assert "leak suspected: job.c:40 in main, rank 3: 195 KiB in 200 blocks" in " ".join(memory.text().split())
+    assert kind == "leak" and "rank 3: blocks of job.c:40 in work pile up, 195 KiB in 200 that" in text
+    assert "leak suspected: job.c:40 in work, rank 3: 195 KiB in 200 blocks" in " ".join(memory.text().split())
 
 
 @pytest.mark.parametrize("turns", [range(100), range(100, 200), range(50, 150)], ids=str)

@@ -423,6 +423,7 @@ static int find_leaks(const struct memory *m, struct report *r)
 			.event = profile_event(r->profile, m->d, site->probe),
 			.thread = heap_thread(m, &m->heaps[site->heap]),
 			.weight = site->took,
+			.section = "memory",
 		};
 
 		error = report_add_finding(
@@ -479,7 +480,8 @@ static int find_churn(const struct memory *m, struct report *r)
 		struct finding finding = { .kind = "churn",
 					   .event = profile_event(r->profile, m->d, m->sites[site].probe),
 					   .thread = thread,
-					   .weight = time };
+					   .weight = time,
+					   .section = "memory" };
 
 		error = report_add_finding(
 			r, &finding,
