@@ -92,6 +92,7 @@ struct memory_thread {
 
 struct memory_probe {
 	bool ready, shared;
+	bool out; /* since the end: its calls were not all followed */
 	uint32_t model;
 	uint64_t floor, least; /* ns: that the probe adds, by the calibration; of the calls seen */
 	struct payload_plan *payload;

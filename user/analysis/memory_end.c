@@ -83,6 +83,7 @@ static const char *model_of(const struct memory *m, const struct heap *heap)
 static int count_missing_calls(struct memory *m)
 {
 	const struct definitions *d = m->d;
+	uint64_t all = 0;
 
 	for (size_t i = 0; i < d->nsums; i++) {
 		const struct def_sum *sum = &d->sums[i];
@@ -102,13 +103,10 @@ static int count_missing_calls(struct memory *m)
 		if (slot)
 			m->heaps[slot->value].missing += sum->lost + sum->summed + sum->skipped;
 	}
-	for (size_t i = 0; i < m->nheaps; i++) {
-		struct heap *heap = &m->heaps[i];
-
-		for (size_t k = 0; heap->process == NO_INDEX && k < d->nprocesses; k++)
-			heap->missing += m->gaps[k];
-		heap->missing += heap->process == NO_INDEX ? 0 : m->gaps[heap->process];
-	}
+	for (size_t i = 0; i < d->nprocesses; i++)
+		all += m->gaps[i];
+	for (size_t i = 0; i < m->nheaps; i++)
+		m->heaps[i].missing += m->heaps[i].process == NO_INDEX ? all : m->gaps[m->heaps[i].process];
 	return 0;
 }
 
@@ -144,8 +142,11 @@ static void find_times_without(struct memory *m)
 	for (size_t i = 0; i < d->nsteps; i++) {
 		uint32_t probe = d->steps[i].probe;
 
-		if (d->steps[i].level == STEP_ALL || !allocates(d, probe))
+		if (d->steps[i].level == STEP_ALL || !allocates(d, probe) ||
+		    (probe < m->nprobes && m->probes[probe].out))
 			continue;
+		if (probe < m->nprobes)
+			m->probes[probe].out = true;
 		for (size_t k = 0; k < m->nheaps; k++)
 			m->heaps[k].out |= same_text(d->probes[probe].model, d->probes[m->heaps[k].probe].model);
 	}
