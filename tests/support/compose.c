@@ -24,6 +24,10 @@
  *
  * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
  *
+ * window PID FROM TO AFTER [MODEL...]: in which calls of the process were not seen; of these models
+ *
+ * floor NS: so much of each call is the probe's own time, by the calibration; before the calls
+ *
  * end TIME: of the run
  *
  * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
@@ -54,6 +58,7 @@ static struct recording_writer *writer;
 static uint32_t sequences[MOST];
 static uint64_t last_ends[MOST];
 static uint8_t slots[MOST];
+static uint32_t floor_ns;
 static unsigned line_number;
 
 static void fail(const char *what)
@@ -114,6 +119,7 @@ static uint32_t probe_of(const char *symbol)
 		.symbol = copy(symbol),
 		.prototype = copy(function->prototype),
 		.offset = 64 * index,
+		.floor_ns = floor_ns,
 		.values = capture.values,
 		.nvalues = capture.nvalues,
 	};
@@ -202,6 +208,27 @@ static uint32_t program_image(void)
 }
 
 /* FILE:LINE of the process, or FILE:LINE@BASE. */
+static void add_window(const char *text)
+{
+	unsigned long pid, from, to;
+	char after[100];
+	uint32_t index;
+	int read = 0;
+
+	if (sscanf(text, "%lu %lu %lu %99s %n", &pid, &from, &to, after, &read) != 4)
+		fail("window PID FROM TO AFTER");
+	text += read;
+	index = definitions_add_window(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.windows[index] = (struct def_window){ .process = process_of(pid),
+						.from = BEGIN + from,
+						.to = BEGIN + to,
+						.after = copy(after),
+						.models = *text ? copy(text) : NULL,
+						.loader = NO_INDEX };
+}
+
 static uint32_t site_of(uint32_t process, char *place)
 {
 	char *colon = strchr(place, ':');
@@ -389,6 +416,8 @@ int main(int argc, char **argv)
 			add_process(a, b);
 		else if (sscanf(line, "thread %lu %ld", &a, &b) == 2)
 			add_thread(process_of(a), b);
+		else if (sscanf(line, "floor %lu", &a) == 1)
+			floor_ns = a;
 		else if (sscanf(line, "end %lu", &a) == 1)
 			d.run.end = BEGIN + a;
 		else if (sscanf(line, "control %lu %ld %ld", &a, &b, &c) == 3)
@@ -399,12 +428,14 @@ int main(int argc, char **argv)
 			add_scheduled(line + 10);
 		else if (!strncmp(line, "sum ", 4))
 			add_sum(line + 4);
+		else if (!strncmp(line, "window ", 7))
+			add_window(line + 7);
 		else if (!strncmp(line, "comm ", 5))
 			add_comm(line + 5);
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, comm, call, atomic, control, lost, sum, scheduled or end");
+			fail("process, thread, comm, window, floor, call, atomic, control, lost, sum, scheduled or end");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;

@@ -33,6 +33,7 @@
 	ROW(wait_states)                         \
 	ROW(meetings)                            \
 	ROW(delays)                              \
+	ROW(memory)                              \
 	ROW(steps)                               \
 	ROW(windows)                             \
 	ROW(withdrawn)                           \

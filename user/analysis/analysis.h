@@ -19,8 +19,8 @@
  * inside first; threads come in no order. This is cheap, and live too.
  *
  * event: the STARTs and ENDs of all threads in one order of time, for an analysis that asks what happened elsewhere in
- * the meantime. If any wants it, the recording is read once more. Where there is none (the report at the end of gaspbpf
- * record) such an analysis is not made.
+ * the meantime. If any wants it, and there were calls of its roles, the recording is read once more. Where there is
+ * none (the report at the end of gaspbpf record) such an analysis is not made.
  *
  * Beside these there is what the calls have to do with each other, for an analysis that asks who waited for whom:
  * relations, in the order of simulate/relations.h, and then related. That needs a recording, too.

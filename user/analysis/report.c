@@ -159,6 +159,17 @@ struct span_sink reporter_sink(struct reporter *r)
 	return profile_sink(r->profile);
 }
 
+/* Were there calls of any of these roles? */
+static bool has_calls(const struct reporter *r, uint64_t roles)
+{
+	const struct profile *p = r->profile;
+
+	for (size_t i = 0; i < p->nrows; i++)
+		if (roles & ROLE_BIT(p->events[p->rows[i].event].role))
+			return true;
+	return false;
+}
+
 static bool wants_events(const struct made_analysis *one)
 {
 	return one->made && one->is->event;
@@ -192,9 +203,13 @@ static int read_events(struct reporter *r, struct recording *recording)
 	struct timeline_ops ops = { .event = tell_event, .gap = tell_gap, .context = r };
 	bool wanted = false;
 
-	for (size_t i = 0; i < r->count; i++)
-		wanted |= wants_events(&r->all[i]);
-	return wanted ? timeline_read_merged(recording, &ops) : 0;
+	for (size_t i = 0; i < r->count; i++) {
+		if (!wants_events(&r->all[i]))
+			continue;
+		wanted = true;
+		ops.roles |= r->all[i].is->roles;
+	}
+	return wanted && has_calls(r, ops.roles) ? timeline_read_merged(recording, &ops) : 0;
 }
 
 /* --- relations: each is handed on to all that want it ----------------------- */

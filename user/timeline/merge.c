@@ -33,8 +33,11 @@ struct merge {
 static int take_event(void *context, const struct definitions *d, const struct event *event)
 {
 	struct merge *m = context;
-	int error = queue_put_event(&m->queue, event);
+	int error;
 
+	if (m->ops->roles && !(m->ops->roles >> d->probes[event->span->probe].role & 1))
+		return 0;
+	error = queue_put_event(&m->queue, event);
 	if (error || m->queue.count < WAITING_MOST)
 		return error;
 	if (!m->forced)

@@ -10,6 +10,8 @@
 
 #include "util/array.h"
 
+#define AHEAD 4 /* items that are asked for before they are needed */
+
 struct waiting {
 	enum { WAITING_EVENT, WAITING_GAP, WAITING_CONTROL } kind;
 	struct event event; /* its span is the one below */
@@ -72,14 +74,48 @@ int queue_put_control(struct queue *q, uint32_t thread, const struct def_control
 	return 0;
 }
 
-/* At the same time as they came: so those of one thread keep their order. */
-static int by_time(const void *a, const void *b)
+/* Where the times no longer rise. */
+static size_t end_of_run(const struct due *order, size_t from, size_t count)
 {
-	const struct due *x = a, *y = b;
+	while (++from < count && order[from - 1].time <= order[from].time)
+		;
+	return from < count ? from : count;
+}
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+/* Two runs that follow each other become one. At the same time as they came: so those of one thread keep their order.
+ */
+static void merge(struct due *to, const struct due *from, size_t left, size_t middle, size_t end)
+{
+	size_t right = middle;
+
+	for (size_t at = left; at < end; at++)
+		to[at] = right == end || (left < middle && from[left].time <= from[right].time) ? from[left++]
+												: from[right++];
+}
+
+/* Threads were put in one after the other, each in its order: so the runs are long, and few. The sorted one of the two.
+ */
+static struct due *sort(struct due *order, struct due *spare, size_t count)
+{
+	while (count && end_of_run(order, 0, count) < count) {
+		struct due *sorted = spare;
+
+		for (size_t left = 0, middle, end; left < count; left = end) {
+			middle = end_of_run(order, left, count);
+			end = middle < count ? end_of_run(order, middle, count) : count;
+			merge(spare, order, left, middle, end);
+		}
+		spare = order;
+		order = sorted;
+	}
+	return order;
+}
+
+/* Asks for the memory: the next one is of another thread, and somewhere else. */
+static void fetch(const struct waiting *item)
+{
+	for (size_t at = 0; at < offsetof(struct waiting, span.words) + 64; at += 64)
+		__builtin_prefetch((const char *)item + at);
 }
 
 static int hand_on(struct waiting *item, const struct definitions *d, const struct timeline_ops *ops)
@@ -95,17 +131,20 @@ static int hand_on(struct waiting *item, const struct definitions *d, const stru
 int queue_release(struct queue *q, uint64_t time, const struct definitions *d, const struct timeline_ops *ops)
 {
 	size_t due = 0, kept = 0;
-	int error = array_reach(&q->order, &q->order_room, q->count, sizeof(*q->order));
+	int error = array_reach(&q->order, &q->order_room, 2 * q->count, sizeof(*q->order));
+	const struct due *sorted;
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < q->count; i++)
 		if (q->items[i].event.time < time)
 			q->order[due++] = (struct due){ q->items[i].event.time, i };
-	if (due)
-		qsort(q->order, due, sizeof(*q->order), by_time);
-	for (size_t i = 0; i < due && !error; i++)
-		error = hand_on(&q->items[q->order[i].index], d, ops);
+	sorted = sort(q->order, q->order + due, due);
+	for (size_t i = 0; i < due && !error; i++) {
+		if (i + AHEAD < due)
+			fetch(&q->items[sorted[i + AHEAD].index]);
+		error = hand_on(&q->items[sorted[i].index], d, ops);
+	}
 	for (size_t i = 0; i < q->count; i++)
 		if (q->items[i].event.time >= time)
 			q->items[kept++] = q->items[i];
