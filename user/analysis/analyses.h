@@ -32,6 +32,7 @@
 	ROW(wait_states)                         \
 	ROW(meetings)                            \
 	ROW(delays)                              \
+	ROW(critical_path)                       \
 	ROW(steps)                               \
 	ROW(windows)                             \
 	ROW(withdrawn)                           \

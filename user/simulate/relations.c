@@ -171,10 +171,15 @@ static bool same_call(const struct relief *relief, struct called a, struct calle
 /* What took longer than it should is over, and the thread is there earlier. */
 static void relieve(struct sim *sim, uint32_t thread, uint64_t lasted)
 {
-	uint64_t most = sim->teller->relief->most;
+	const struct relief *relief = sim->teller->relief;
+	uint64_t left = lasted < relief->most ? lasted : relief->most;
 
-	if (lasted > most)
-		sim->threads[thread].now.at[AS_TOLD] -= lasted - most;
+	sim->threads[thread].now.at[AS_TOLD] -= lasted - left + (uint64_t)(relief->less * left);
+}
+
+static bool concerns(const struct relief *relief, uint32_t thread)
+{
+	return relief->thread == NO_INDEX || relief->thread == thread;
 }
 
 /* The thread goes on to this call, or to something else that is no part of the same work. */
@@ -187,7 +192,7 @@ static int finish_work(struct sim *sim, uint32_t index, struct called before)
 
 	if (work->end) {
 		work->before = before;
-		if (relief && !relief->call && relief->thread == index && work->known &&
+		if (relief && !relief->call && concerns(relief, index) && work->known &&
 		    relief->inside == work->inside && same_call(relief, relief->after, work->after) &&
 		    same_call(relief, relief->before, before))
 			relieve(sim, index, work->end - work->start);
@@ -242,7 +247,7 @@ int relations_op(struct sim *sim, const struct op *op)
 	if (is_small(sim, op))
 		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
 	waits = find_wait(sim, op, &waited);
-	if (relief && relief->call && relief->thread == op->thread &&
+	if (relief && relief->call && concerns(relief, op->thread) &&
 	    same_call(relief, relief->after, (struct called){ op->probe, op->site }))
 		relieve(sim, op->thread, op->end - (waits ? waited.until : op->start));
 	if (op->end > teller->ended)
