@@ -25,7 +25,7 @@
 #include "util/array.h"
 
 #define LESS 0.1            /* by how much a part is made shorter */
-#define SIMULATED_PARTS 3   /* the largest */
+#define SIMULATED_PARTS RELIEFS_MOST /* the largest */
 #define SIMULATED_SHARE 20  /* and of one in so many of the path, at least */
 #define FINDING_PERCENT 30  /* of the path */
 #define OTHERS_FACTOR 2     /* the others do it so many times shorter */
@@ -231,17 +231,27 @@ static uint32_t last_thread(struct critical_path *s)
 
 static int simulate_parts(struct critical_path *s, struct report *r)
 {
-	int error = 0;
+	struct relief reliefs[SIMULATED_PARTS];
+	struct part *parts[SIMULATED_PARTS];
+	uint64_t gains[SIMULATED_PARTS];
+	size_t count = 0;
+	int error;
 
-	for (size_t i = 0; i < s->nparts && i < SIMULATED_PARTS && r->calls <= SIMULATED_MOST && !error; i++) {
+	for (size_t i = 0; i < s->nparts && i < SIMULATED_PARTS; i++) {
 		struct part *part = &s->parts[i];
-		struct relief relief = deed_relief(part->deed, NO_INDEX, &s->sites);
 
 		if (part->on_path < s->length / SIMULATED_SHARE || part->deed->doing == DOING_UNKNOWN)
 			continue;
-		relief.less = LESS;
-		part->has_gain = true;
-		error = relations_relieve(r->recording, &relief, &part->gain);
+		reliefs[count] = deed_relief(part->deed, NO_INDEX, &s->sites);
+		reliefs[count].less = LESS;
+		parts[count++] = part;
+	}
+	if (!count || r->calls > SIMULATED_MOST)
+		return 0;
+	error = relations_relieve(r->recording, reliefs, count, gains);
+	for (size_t i = 0; i < count && !error; i++) {
+		parts[i]->has_gain = true;
+		parts[i]->gain = gains[i];
 	}
 	return error;
 }

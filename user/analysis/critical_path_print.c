@@ -58,6 +58,8 @@ static void who_has(const struct critical_path *s, const struct part *part, char
 	people_label(s->d, &part->who, all, sizeof(all));
 	if (count < 2 || share < 1.5 * 100 / count)
 		snprintf(text, room, "%s", all);
+	else if (share >= 99.5)
+		snprintf(text, room, "%s", thread_label(s->d, part->deed->thread, most, sizeof(most)));
 	else
 		snprintf(text, room, "%s: %.0f%%, %s", thread_label(s->d, part->deed->thread, most, sizeof(most)),
 			 share, all);

@@ -292,7 +292,7 @@ static int find_gain(const struct delays *s, const struct report *r, const struc
 	if (r->calls > SIMULATED_MOST)
 		return 0;
 	finding->has_gain = true;
-	return relations_relieve(r->recording, &relief, &finding->gain);
+	return relations_relieve(r->recording, &relief, 1, &finding->gain);
 }
 
 /* --- findings ------------------------------------------------------------------ */

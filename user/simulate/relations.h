@@ -112,8 +112,11 @@ struct relief {
 	double less;   /* 0 to 1 */
 	const uint32_t *same_site;
 };
-/* *gain: ns. 0 or -errno. */
-int relations_relieve(struct recording *recording, const struct relief *relief, uint64_t *gain);
+
+#define RELIEFS_MOST 3
+
+/* Each by itself, in one simulation; gains: ns of each. At most RELIEFS_MOST. 0 or -errno. */
+int relations_relieve(struct recording *recording, const struct relief *reliefs, size_t count, uint64_t *gains);
 
 /* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
 bool relations_possible(const struct definitions *d);
