@@ -24,13 +24,14 @@
 #include "analysis/printer.h"
 #include "util/array.h"
 
-#define LESS 0.1            /* by how much a part is made shorter */
+#define LESS 0.1                     /* by how much a part is made shorter */
 #define SIMULATED_PARTS RELIEFS_MOST /* the largest */
-#define SIMULATED_SHARE 20  /* and of one in so many of the path, at least */
-#define FINDING_PERCENT 30  /* of the path */
-#define OTHERS_FACTOR 2     /* the others do it so many times shorter */
-#define UNEVEN_FACTOR 1.5   /* the thread has so many times an even share of the path */
-#define WORTH_SHARE 100     /* what is simulated must be one in so many of the run */
+#define SIMULATED_SHARE 20           /* and of one in so many of the path, at least */
+#define FINDING_PERCENT 30           /* of the path */
+#define OTHERS_FACTOR 2              /* the others do it so many times shorter */
+#define UNEVEN_FACTOR 1.5            /* the thread has so many times an even share of the path */
+#define WORTH_SHARE 100              /* what is simulated must be one in so many of the run */
+#define BOUND_FACTOR 2               /* and of what it could be at most */
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -288,7 +289,8 @@ static bool is_worth(const struct critical_path *s, const struct report *r, cons
 	if (part->deed->doing == DOING_UNKNOWN || share < FINDING_PERCENT || s->taking_part < 2 ||
 	    percent(s->threads[0].on_path, s->length) < UNEVEN_FACTOR * 100 / s->taking_part)
 		return false;
-	if (part->has_gain && part->gain < (r->end - r->start) / WORTH_SHARE)
+	if (part->has_gain &&
+	    (part->gain < (r->end - r->start) / WORTH_SHARE || part->gain < part_bound(part) / BOUND_FACTOR))
 		return false;
 	return s->threads[0].of == thread && is_serial(s, part, deed) && !is_told(r, thread);
 }

@@ -36,13 +36,13 @@ struct critical_path {
 	struct paths *paths;
 	struct relations_counts counts;
 	/* When all is told: */
-	uint32_t ends;     /* the thread that ends last; NO_INDEX: there is no path */
-	uint64_t *sums;    /* by PATH_ and deed */
+	uint32_t ends;        /* the thread that ends last; NO_INDEX: there is no path */
+	uint64_t *sums;       /* by PATH_ and deed */
 	unsigned taking_part; /* threads that called anything */
 	uint64_t length, unknown, changes, forgotten;
 	uint32_t *order; /* deeds */
 	struct part *parts;
-	size_t nparts; /* the most on the path first */
+	size_t nparts;              /* the most on the path first */
 	struct path_share *threads; /* all; the most first */
 	struct path_share *events;  /* the most first, then 0 */
 	size_t events_room;

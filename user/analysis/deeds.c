@@ -35,9 +35,9 @@ struct deed deed_of_work(const struct same_sites *sites, const struct related_wo
 {
 	if (!work->known)
 		return deed_unknown(work->thread);
-	return (struct deed){ work->thread, DOING_WORK,
-			      work->inside, nothing,
-			      same(sites, work->after), same(sites, work->before) };
+	return (struct deed){
+		work->thread, DOING_WORK, work->inside, nothing, same(sites, work->after), same(sites, work->before)
+	};
 }
 
 struct deed deed_of_call(const struct same_sites *sites, const struct related_call *call)

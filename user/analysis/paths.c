@@ -27,10 +27,10 @@
 #include "util/array.h"
 
 #define FIRST_NODES 4096
-#define NODES_MOST (4u << 20)  /* 16 bytes each */
-#define NODES_A_THREAD 16      /* where there are so many threads that this is more */
-#define MARKS_MOST (1u << 17)  /* of all threads together */
-#define MARKS_LEAST 1024       /* of one */
+#define NODES_MOST (4u << 20) /* 16 bytes each */
+#define NODES_A_THREAD 16     /* where there are so many threads that this is more */
+#define MARKS_MOST (1u << 17) /* of all threads together */
+#define MARKS_LEAST 1024      /* of one */
 #define MARKS_OF_ONE (1u << 15)
 #define KEPT_FIRST 32 /* things of one chain that are kept where there are too many nodes; then but one */
 

@@ -17,9 +17,9 @@ struct teller {
 	const struct relations_ops *ops;
 	const struct relief *reliefs; /* one for each scenario */
 	size_t nreliefs;
-	struct related_call *calls;  /* of one meeting */
+	struct related_call *calls; /* of one meeting */
 	size_t room;
-	struct related_work *work; /* by thread: what it is at, as far as it is not told yet; end 0: nothing */
+	struct related_work *work;       /* by thread: what it is at, as far as it is not told yet; end 0: nothing */
 	uint64_t ended, ends[SCENARIOS]; /* of the last call of all: recorded, and with each relief */
 };
 
