@@ -84,8 +84,8 @@ def test_a_lock_that_is_handed_over(tmp_path):
     """The second thread works a little, waits for the lock that the first one has, and ends last."""
     def lock(tid, start, end, symbol):
         return call(tid, start, end, f"pthread_mutex_{symbol}", mutex=0x1000)
-    text = "process 1 -1\nthread 1 2\n" + lock(1, 10, 12, "lock") + lock(2, 50, 303, "lock") + lock(1, 300, 302, "unlock")
-    path = path_of(tmp_path, text + lock(2, 400, 405, "unlock"))
+    text = "process 1 -1\nthread 1 2\n" + lock(1, 10, 12, "lock") + lock(2, 50, 303, "lock")
+    path = path_of(tmp_path, text + lock(1, 300, 302, "unlock") + lock(2, 400, 405, "unlock"))
     calls = [part for part in path["parts"] if part["does"] == "calls"]
     assert path["changes"] == 1 and path["ends"]["tid"] == 2
     assert threads(path) == {1: 300 - 10 + (path["length_ns"] - 395), 2: 105}
