@@ -29,7 +29,6 @@
 #define SIMULATED_SHARE 20           /* and of one in so many of the path, at least */
 #define FINDING_PERCENT 30           /* of the path */
 #define OTHERS_FACTOR 2              /* the others do it so many times shorter */
-#define UNEVEN_FACTOR 1.5            /* the thread has so many times an even share of the path */
 #define WORTH_SHARE 100              /* what is simulated must be one in so many of the run */
 #define BOUND_FACTOR 2               /* and of what it could be at most */
 
@@ -283,16 +282,12 @@ static bool is_serial(const struct critical_path *s, const struct part *part, ui
 
 static bool is_worth(const struct critical_path *s, const struct report *r, const struct part *part, uint32_t deed)
 {
-	double share = percent(on_path(s, deed), s->length);
-	uint32_t thread = s->deeds.all[deed].thread;
-
-	if (part->deed->doing == DOING_UNKNOWN || share < FINDING_PERCENT || s->taking_part < 2 ||
-	    percent(s->threads[0].on_path, s->length) < UNEVEN_FACTOR * 100 / s->taking_part)
+	if (part->deed->doing == DOING_UNKNOWN || percent(on_path(s, deed), s->length) < FINDING_PERCENT)
 		return false;
 	if (part->has_gain &&
 	    (part->gain < (r->end - r->start) / WORTH_SHARE || part->gain < part_bound(part) / BOUND_FACTOR))
 		return false;
-	return s->threads[0].of == thread && is_serial(s, part, deed) && !is_told(r, thread);
+	return is_serial(s, part, deed) && !is_told(r, s->deeds.all[deed].thread);
 }
 
 static int find(const struct critical_path *s, struct report *r)
