@@ -146,7 +146,7 @@ def test_what_it_would_give(tmp_path):
     seen = report(tmp_path, late_steps(400, 100))
     finding, = findings(seen)
     assert (finding["tid"], finding["gain_ns"]) == (3, 7 * 300)
-    assert "rank 2 computes (around GASP_MPI_BARRIER) while ranks 0, 1, 3 wait for it" in finding["text"]
+    assert "rank 2 computes (from one GASP_MPI_BARRIER to the next) while ranks 0, 1, 3 wait for it" in finding["text"]
 
 
 def test_late_only_now_and_then(tmp_path):

@@ -34,6 +34,7 @@
 	ROW(meetings)                            \
 	ROW(delays)                              \
 	ROW(memory)                              \
+	ROW(critical_path)                       \
 	ROW(steps)                               \
 	ROW(windows)                             \
 	ROW(withdrawn)                           \

@@ -40,7 +40,6 @@
 #define ERRORS 3
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
-#define SIMULATED_MOST 5000000 /* calls of a recording, for each of which a simulation takes a second per million */
 
 struct suffered {
 	uint64_t direct, passed_on; /* ns */
@@ -49,7 +48,7 @@ struct suffered {
 /* What a thread does at one place, also where nobody waits. */
 struct delay {
 	UT_hash_handle hh;
-	struct deed deed;       /* compared as bytes: no padding */
+	struct deed deed;
 	uint64_t times, lasted; /* how often it did that; ns */
 	double squares;         /* of how long it lasted, ns^2 */
 	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
@@ -67,6 +66,7 @@ struct delay {
 struct delays {
 	const struct definitions *d;
 	uint32_t *same_site;
+	struct same_sites sites;
 	struct pasts *pasts;
 	struct delay *table; /* uthash */
 	size_t count;
@@ -79,8 +79,6 @@ struct delays {
 	struct relations_counts counts;
 };
 
-_Static_assert(sizeof(struct deed) == 9 * sizeof(uint32_t), "a key has no padding");
-
 static int begin(void **state, const struct definitions *d)
 {
 	struct delays *s = calloc(1, sizeof(*s));
@@ -90,14 +88,14 @@ static int begin(void **state, const struct definitions *d)
 		return -ENOMEM;
 	s->d = d;
 	s->same_site = report_same_sites(d);
-	s->pasts = s->same_site ? pasts_new(d, s->same_site) : NULL;
+	s->sites = (struct same_sites){ s->same_site, d->nsites };
+	s->pasts = s->same_site ? pasts_new(d, &s->sites) : NULL;
 	return s->pasts ? 0 : -ENOMEM;
 }
 
 static struct delay *delay_of(struct delays *s, const struct deed *deed)
 {
-	struct deed beyond = { deed->thread,           DOING_UNKNOWN,          NO_INDEX,
-			       { NO_INDEX, NO_INDEX }, { NO_INDEX, NO_INDEX }, { NO_INDEX, NO_INDEX } };
+	const struct deed beyond = deed_unknown(deed->thread);
 	struct delay *delay;
 
 	HASH_FIND(hh, s->table, deed, sizeof(*deed), delay);
@@ -181,7 +179,7 @@ static int did(struct delays *s, const struct deed *deed, uint64_t ns)
 static int work(void *state, const struct related_work *work)
 {
 	struct delays *s = state;
-	struct deed deed = past_work_deed(s->pasts, work);
+	struct deed deed = deed_of_work(&s->sites, work);
 	int error = did(s, &deed, work->end - work->start);
 
 	return error ? error : past_work(s->pasts, work);
@@ -190,7 +188,7 @@ static int work(void *state, const struct related_work *work)
 static int call(void *state, const struct related_call *call, const struct waited *waited)
 {
 	struct delays *s = state;
-	struct deed deed = past_call_deed(s->pasts, call);
+	struct deed deed = deed_of_call(&s->sites, call);
 	int error = did(s, &deed, call->end - (waited ? waited->until : call->start));
 
 	if (waited && !error) {
@@ -228,71 +226,7 @@ static int by_time(const void *a, const void *b)
 	return memcmp(&x->deed, &y->deed, sizeof(x->deed));
 }
 
-/* --- words ------------------------------------------------------------------ */
-
-static void describe(const struct definitions *d, const struct deed *deed, char *text, size_t room)
-{
-	char label[LABEL_ROOM];
-
-	switch (deed->doing) {
-	case DOING_WORK:
-		if (deed->inside == NO_INDEX)
-			snprintf(text, room, "computes");
-		else
-			snprintf(text, room, "computes in %s",
-				 event_label(&d->probes[deed->inside], false, label, sizeof(label)));
-		return;
-	case DOING_CALL:
-	case DOING_WAIT:
-		snprintf(text, room, "is in %s",
-			 event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
-		return;
-	default:
-		snprintf(text, room, "not known");
-	}
-}
-
-static const char *called_label(const struct definitions *d, const struct called *called, char *text, size_t room)
-{
-	if (called->site != NO_INDEX)
-		return site_label(d, called->site, text, room);
-	if (called->probe != NO_INDEX)
-		return event_label(&d->probes[called->probe], false, text, room);
-	return "?";
-}
-
-/* "a.c:10 to a.c:20 in main": from one call to the next. */
-static void place(const struct definitions *d, const struct deed *deed, char *text, size_t room)
-{
-	char from[LABEL_ROOM], to[LABEL_ROOM];
-	const char *after, *before;
-
-	if (deed->doing != DOING_WORK) {
-		snprintf(text, room, "%s",
-			 deed->doing == DOING_CALL ? called_label(d, &deed->call, to, sizeof(to)) : "");
-		return;
-	}
-	after = called_label(d, &deed->after, from, sizeof(from));
-	before = called_label(d, &deed->before, to, sizeof(to));
-	if (deed->after.probe == NO_INDEX && deed->before.probe == NO_INDEX)
-		snprintf(text, room, "%s", "");
-	else if (deed->after.probe == NO_INDEX)
-		snprintf(text, room, "until %s", before);
-	else if (deed->before.probe == NO_INDEX)
-		snprintf(text, room, "after %s", after);
-	else if (!strcmp(after, before))
-		snprintf(text, room, "around %s", before);
-	else
-		snprintf(text, room, "%.*s to %s", (int)strcspn(after, " "), after, before);
-}
-
 /* --- what it would give ---------------------------------------------------------- */
-
-static bool same_deed(const struct deed *a, const struct deed *b)
-{
-	return a->doing == b->doing && a->inside == b->inside && !memcmp(&a->call, &b->call, sizeof(a->call)) &&
-	       !memcmp(&a->after, &b->after, sizeof(a->after)) && !memcmp(&a->before, &b->before, sizeof(a->before));
-}
 
 /* What the other threads take for the same. */
 struct others {
@@ -315,7 +249,7 @@ static struct others others_there(const struct delays *s, const struct delay *of
 	struct others o = { 0 };
 
 	for (delay = s->table; delay; delay = delay->hh.next) {
-		if (delay == of || !same_deed(&delay->deed, &of->deed))
+		if (delay == of || !deed_is_same(&delay->deed, &of->deed))
 			continue;
 		o.threads++;
 		o.times += delay->times;
@@ -352,20 +286,13 @@ static bool is_clear(const struct delay *delay, const struct others *others)
 static int find_gain(const struct delays *s, const struct report *r, const struct delay *delay, uint64_t most,
 		     struct finding *finding)
 {
-	struct relief relief = {
-		.thread = delay->deed.thread,
-		.inside = delay->deed.inside,
-		.call = delay->deed.doing == DOING_CALL,
-		.after = delay->deed.doing == DOING_CALL ? delay->deed.call : delay->deed.after,
-		.before = delay->deed.before,
-		.most = most,
-		.same_site = s->same_site,
-	};
+	struct relief relief = deed_relief(&delay->deed, delay->deed.thread, &s->sites);
 
+	relief.most = most;
 	if (r->calls > SIMULATED_MOST)
 		return 0;
 	finding->has_gain = true;
-	return relations_relieve(r->recording, &relief, &finding->gain);
+	return relations_relieve(r->recording, &relief, 1, &finding->gain);
 }
 
 /* --- findings ------------------------------------------------------------------ */
@@ -409,8 +336,8 @@ static int find(struct delays *s, struct report *r)
 		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
 			continue;
 		found++;
-		describe(s->d, &delay->deed, what, sizeof(what));
-		place(s->d, &delay->deed, where, sizeof(where));
+		deed_text(s->d, &delay->deed, what, sizeof(what));
+		deed_place(s->d, &delay->deed, where, sizeof(where));
 		would_give(r, &finding, gives, sizeof(gives));
 		error = report_add_finding(
 			r, &finding, "%s %s (%s) while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
@@ -471,7 +398,7 @@ static int causes_by_time(const void *a, const void *b)
 static int by_deed(const void *a, const void *b)
 {
 	const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
-	int order = memcmp(&x->deed.doing, &y->deed.doing, sizeof(x->deed) - offsetof(struct deed, doing));
+	int order = deed_order(&x->deed, &y->deed);
 
 	return order ? order : by_time(a, b);
 }
@@ -491,7 +418,7 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 	for (size_t i = 0; i < s->nsorted && !error; i++) {
 		const struct delay *delay = delays[i];
 
-		if (!i || !same_deed(&delay->deed, causes[n - 1].deed))
+		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
 			causes[n++] = (struct cause){ .deed = &delay->deed, .most = all_of(delay) };
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
 				?: people_join(&causes[n - 1].waiting, &delay->waiting);
@@ -550,9 +477,9 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 
 		who_does(s->d, cause, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		describe(s->d, cause->deed, text, sizeof(text));
+		deed_text(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		place(s->d, cause->deed, text, sizeof(text));
+		deed_place(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
 		table_cell(&t, "%s", printer_time(p, time, cause->all.direct));
 		table_cell(&t, "%s", printer_time(p, time, cause->all.passed_on));
@@ -577,26 +504,8 @@ static void print(void *state, const struct printer *p)
 	causes_free(causes, count);
 }
 
-static void put_called(struct json *j, const struct definitions *d, const char *key, const struct called *called)
-{
-	char *where;
-
-	json_key(j, key);
-	if (called->probe == NO_INDEX) {
-		json_null(j);
-		return;
-	}
-	json_object(j);
-	json_key_string(j, "event", d->probes[called->probe].event);
-	where = called->site != NO_INDEX ? site_place(d, called->site) : NULL;
-	json_key_string(j, "place", where);
-	free(where);
-	json_end_object(j);
-}
-
 static void put(void *state, const struct report *r, struct json *j)
 {
-	static const char *const doings[DOINGS] = { "computes", "calls", "waits", "unknown" };
 	const struct delays *s = state;
 
 	json_object(j);
@@ -610,11 +519,7 @@ static void put(void *state, const struct report *r, struct json *j)
 
 		json_object(j);
 		put_thread_ids(j, r, deed->thread);
-		json_key_string(j, "does", doings[deed->doing]);
-		json_key_string(j, "inside", deed->inside == NO_INDEX ? NULL : s->d->probes[deed->inside].event);
-		put_called(j, s->d, "call", &deed->call);
-		put_called(j, s->d, "after", &deed->after);
-		put_called(j, s->d, "before", &deed->before);
+		put_deed(j, s->d, deed);
 		json_key_uint(j, "direct_ns", delay->all.direct);
 		json_key_uint(j, "passed_on_ns", delay->all.passed_on);
 		json_key_uint(j, "times", delay->times);

@@ -30,20 +30,18 @@ struct past {
 };
 
 struct pasts {
-	const uint32_t *same_site;
-	size_t nsites;
+	struct same_sites sites;
 	struct past *all;
 	size_t count;
 };
 
-struct pasts *pasts_new(const struct definitions *d, const uint32_t *same_site)
+struct pasts *pasts_new(const struct definitions *d, const struct same_sites *sites)
 {
 	struct pasts *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	p->same_site = same_site;
-	p->nsites = d->nsites;
+	p->sites = *sites;
 	p->count = d->nthreads;
 	p->all = calloc(p->count + 1, sizeof(*p->all));
 	if (p->all)
@@ -125,39 +123,16 @@ static int put(struct pasts *p, const struct piece *piece)
 	return 0;
 }
 
-static const struct called nothing = { NO_INDEX, NO_INDEX };
-
-static struct called same(const struct pasts *p, struct called called)
-{
-	if (called.site < p->nsites)
-		called.site = p->same_site[called.site];
-	return called;
-}
-
-struct deed past_work_deed(const struct pasts *p, const struct related_work *work)
-{
-	if (!work->known)
-		return (struct deed){ work->thread, DOING_UNKNOWN, NO_INDEX, nothing, nothing, nothing };
-	return (struct deed){ work->thread, DOING_WORK,           work->inside,
-			      nothing,      same(p, work->after), same(p, work->before) };
-}
-
-struct deed past_call_deed(const struct pasts *p, const struct related_call *call)
-{
-	return (struct deed){ call->thread, DOING_CALL, NO_INDEX, same(p, (struct called){ call->probe, call->site }),
-			      nothing,      nothing };
-}
-
 int past_work(struct pasts *p, const struct related_work *work)
 {
-	const struct piece piece = { work->start, work->end, past_work_deed(p, work), NO_INDEX };
+	const struct piece piece = { work->start, work->end, deed_of_work(&p->sites, work), NO_INDEX };
 
 	return put(p, &piece);
 }
 
 int past_call(struct pasts *p, const struct related_call *call, const struct waited *waited)
 {
-	struct piece piece = { call->start, call->end, past_call_deed(p, call), NO_INDEX };
+	struct piece piece = { call->start, call->end, deed_of_call(&p->sites, call), NO_INDEX };
 
 	if (waited) {
 		struct piece wait = { call->start, waited->until, piece.deed, waited->of.thread };
@@ -198,7 +173,7 @@ struct blame {
 
 static int tell_unknown(const struct blame *b, uint32_t thread, uint64_t ns, bool passed_on)
 {
-	const struct deed deed = { thread, DOING_UNKNOWN, NO_INDEX, nothing, nothing, nothing };
+	const struct deed deed = deed_unknown(thread);
 
 	return ns ? b->told(b->context, &deed, ns, passed_on) : 0;
 }

@@ -9,38 +9,15 @@
 #define GASPBPF_ANALYSIS_PAST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "simulate/relations.h"
-
-enum doing {
-	DOING_WORK,    /* the program's own: struct related_work */
-	DOING_CALL,    /* in a call, for itself */
-	DOING_WAIT,    /* in a call, for somebody else */
-	DOING_UNKNOWN, /* calls are missing, or it was not observed then */
-	DOINGS
-};
-
-/* What a thread did for some time. */
-struct deed {
-	uint32_t thread;
-	enum doing doing;
-	uint32_t inside;      /* DOING_WORK: the probe of the function of the user's or task around it; NO_INDEX */
-	struct called call;   /* DOING_CALL, DOING_WAIT */
-	struct called after;  /* DOING_WORK: the calls before it and behind it */
-	struct called before; /* likewise */
-};
+#include "analysis/deeds.h"
 
 struct pasts;
 
-/* same_site: as of struct relief; must outlive it. NULL: out of memory. */
-struct pasts *pasts_new(const struct definitions *d, const uint32_t *same_site);
+/* What `sites` has must outlive it. NULL: out of memory. */
+struct pasts *pasts_new(const struct definitions *d, const struct same_sites *sites);
 void pasts_free(struct pasts *pasts);
-
-/* What a piece of work, or a call that waited for nobody, is called. */
-struct deed past_work_deed(const struct pasts *pasts, const struct related_work *work);
-struct deed past_call_deed(const struct pasts *pasts, const struct related_call *call);
 
 /* Both in the order of time, for each thread. 0 or -ENOMEM. */
 int past_work(struct pasts *pasts, const struct related_work *work);

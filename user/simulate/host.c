@@ -190,6 +190,12 @@ static void initialize(struct sim *sim)
 	}
 }
 
+/* What the scenarios beside the first are told by. */
+static const struct builtin *others(const struct sim *sim)
+{
+	return sim->alike ? find_builtin(sim->options->plugin) : &builtin_ideal;
+}
+
 int host_open(struct sim *sim)
 {
 	const struct builtin *builtin = find_builtin(sim->options->plugin);
@@ -198,7 +204,7 @@ int host_open(struct sim *sim)
 	if (error)
 		return error;
 	for (enum scenario s = IDEAL_BEFORE; s < SCENARIOS; s++)
-		sim->plugins[s] = builtin_ideal.create(NULL, 0);
+		sim->plugins[s] = others(sim)->create(NULL, 0);
 	if (!sim->plugins[IDEAL_BEFORE] || !sim->plugins[IDEAL_AFTER])
 		return -ENOMEM;
 	if (builtin) {
@@ -230,7 +236,7 @@ void host_close(struct sim *sim)
 
 	for (enum scenario s = IDEAL_BEFORE; s < SCENARIOS; s++)
 		if (sim->plugins[s])
-			builtin_ideal.destroy(sim->plugins[s]);
+			others(sim)->destroy(sim->plugins[s]);
 	if (sim->plugins[AS_TOLD] && builtin) {
 		builtin->destroy(sim->plugins[AS_TOLD]);
 	} else if (sim->plugins[AS_TOLD]) {

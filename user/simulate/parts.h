@@ -276,6 +276,8 @@ struct sim {
 	struct cpf_plugin *original; /* what cpf_create() gave; plugins[AS_TOLD] is a copy of its table */
 	struct cpf_setup setup;
 	bool foreign; /* plugins[AS_TOLD] comes from a file */
+	bool alike;   /* all are the same built-in: scenarios differ by what their threads are relieved of (relations.c)
+		       */
 	struct progress *progress;
 	uint32_t *ready;
 	size_t nready;       /* threads */

@@ -15,11 +15,12 @@
 
 struct teller {
 	const struct relations_ops *ops;
-	const struct relief *relief; /* NULL: none */
-	struct related_call *calls;  /* of one meeting */
+	const struct relief *reliefs; /* one for each scenario */
+	size_t nreliefs;
+	struct related_call *calls; /* of one meeting */
 	size_t room;
-	struct related_work *work; /* by thread: what it is at, as far as it is not told yet; end 0: nothing */
-	uint64_t ended, ends;      /* of the last call of all: recorded, and with the relief */
+	struct related_work *work;       /* by thread: what it is at, as far as it is not told yet; end 0: nothing */
+	uint64_t ended, ends[SCENARIOS]; /* of the last call of all: recorded, and with each relief */
 };
 
 static const struct called nothing = { NO_INDEX, NO_INDEX };
@@ -169,28 +170,58 @@ static bool same_call(const struct relief *relief, struct called a, struct calle
 }
 
 /* What took longer than it should is over, and the thread is there earlier. */
-static void relieve(struct sim *sim, uint32_t thread, uint64_t lasted)
+static void relieve(struct sim *sim, enum scenario s, uint32_t thread, uint64_t lasted)
 {
-	uint64_t most = sim->teller->relief->most;
+	const struct relief *relief = &sim->teller->reliefs[s];
+	uint64_t left = lasted < relief->most ? lasted : relief->most;
 
-	if (lasted > most)
-		sim->threads[thread].now.at[AS_TOLD] -= lasted - most;
+	sim->threads[thread].now.at[s] -= lasted - left + (uint64_t)(relief->less * left);
+}
+
+static bool concerns(const struct relief *relief, uint32_t thread)
+{
+	return relief->thread == NO_INDEX || relief->thread == thread;
+}
+
+static void relieve_work(struct sim *sim, const struct related_work *work)
+{
+	for (size_t s = 0; s < sim->teller->nreliefs && work->known; s++) {
+		const struct relief *relief = &sim->teller->reliefs[s];
+
+		if (!relief->call && concerns(relief, work->thread) && relief->inside == work->inside &&
+		    same_call(relief, relief->after, work->after) && same_call(relief, relief->before, work->before))
+			relieve(sim, s, work->thread, work->end - work->start);
+	}
+}
+
+/* from: when it did not wait for others any more. */
+static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
+{
+	struct teller *teller = sim->teller;
+
+	for (size_t s = 0; s < teller->nreliefs; s++) {
+		const struct relief *relief = &teller->reliefs[s];
+
+		if (relief->call && concerns(relief, op->thread) &&
+		    same_call(relief, relief->after, (struct called){ op->probe, op->site }))
+			relieve(sim, s, op->thread, op->end - from);
+		if (sim->threads[op->thread].now.at[s] > teller->ends[s])
+			teller->ends[s] = sim->threads[op->thread].now.at[s];
+	}
+	if (op->end > teller->ended)
+		teller->ended = op->end;
 }
 
 /* The thread goes on to this call, or to something else that is no part of the same work. */
 static int finish_work(struct sim *sim, uint32_t index, struct called before)
 {
-	const struct relief *relief = sim->teller->relief;
 	const struct relations_ops *ops = sim->teller->ops;
 	struct related_work *work = &sim->teller->work[index];
 	int error = 0;
 
 	if (work->end) {
 		work->before = before;
-		if (relief && !relief->call && relief->thread == index && work->known &&
-		    relief->inside == work->inside && same_call(relief, relief->after, work->after) &&
-		    same_call(relief, relief->before, before))
-			relieve(sim, index, work->end - work->start);
+		relieve_work(sim, work);
 		if (ops->work)
 			error = ops->work(ops->context, work);
 	}
@@ -232,7 +263,6 @@ int relations_enter(struct sim *sim, const struct op *op)
 int relations_op(struct sim *sim, const struct op *op)
 {
 	struct teller *teller = sim->teller;
-	const struct relief *relief = teller->relief;
 	struct related_work *work = &teller->work[op->thread];
 	struct related_call call = call_of(op);
 	struct waited waited;
@@ -242,13 +272,7 @@ int relations_op(struct sim *sim, const struct op *op)
 	if (is_small(sim, op))
 		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
 	waits = find_wait(sim, op, &waited);
-	if (relief && relief->call && relief->thread == op->thread &&
-	    same_call(relief, relief->after, (struct called){ op->probe, op->site }))
-		relieve(sim, op->thread, op->end - (waits ? waited.until : op->start));
-	if (op->end > teller->ended)
-		teller->ended = op->end;
-	if (sim->threads[op->thread].now.at[AS_TOLD] > teller->ends)
-		teller->ends = sim->threads[op->thread].now.at[AS_TOLD];
+	relieve_call(sim, op, waits ? waited.until : op->start);
 	for (unsigned i = 0; i < op->ninstances && !error; i++)
 		error = tell_meeting(teller, sim, op->instances[i]);
 	if (op->instance && !error && !op->facts->begins && op->kind != KIND_NOTIFY)
@@ -327,18 +351,23 @@ int relations_read(struct recording *recording, const struct relations_ops *ops,
 	return error;
 }
 
-int relations_relieve(struct recording *recording, const struct relief *relief, uint64_t *gain)
+int relations_relieve(struct recording *recording, const struct relief *reliefs, size_t count, uint64_t *gains)
 {
 	static const struct relations_ops nobody;
-	struct teller teller = { .ops = &nobody, .relief = relief };
+	struct teller teller = { .ops = &nobody, .reliefs = reliefs, .nreliefs = count };
 	struct progress progress = { 0 };
-	struct sim sim = { .options = &as_it_was, .progress = &progress, .recording = recording, .teller = &teller };
-	int error = run(&sim);
+	struct sim sim = {
+		.options = &as_it_was, .progress = &progress, .recording = recording, .teller = &teller, .alike = true
+	};
+	int error = count <= RELIEFS_MOST ? run(&sim) : -EINVAL;
 
-	*gain = error || teller.ends > teller.ended ? 0 : teller.ended - teller.ends;
+	for (size_t s = 0; s < count; s++)
+		gains[s] = error || teller.ends[s] > teller.ended ? 0 : teller.ended - teller.ends[s];
 	close_all(&sim);
 	return error;
 }
+
+_Static_assert(RELIEFS_MOST <= (int)SCENARIOS, "one for each");
 
 bool relations_possible(const struct definitions *d)
 {

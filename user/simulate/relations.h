@@ -92,23 +92,31 @@ struct relations_ops {
 	void *context;
 };
 
+/* Calls of a recording that is simulated in passing: a simulation takes about a second per million. */
+#define SIMULATED_MOST 5000000
+
 /* Reads the recording, three times in all. Both results may be NULL. 0 or -errno. */
 int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies);
 /*
- * How much earlier the last call had ended if this thread had never taken longer for this than `most`: for the work
- * between these two calls, or, where `before` is nothing, for this call. Sites are compared by same_site[], which has
- * for each site the first one of the same instruction.
+ * How much earlier the last call had ended if this thread, or all, had never taken longer for this than `most`, and of
+ * that the part `less` less: for the work between these two calls, or, where `call` is, for this call. Sites are
+ * compared by same_site[], which has for each site the first one of the same instruction.
  */
 struct relief {
-	uint32_t thread, inside;
+	uint32_t thread; /* NO_INDEX: all */
+	uint32_t inside;
 	bool call; /* `after` is the call itself */
 	struct called after, before;
-	uint64_t most; /* ns */
+	uint64_t most; /* ns; UINT64_MAX: as long as it takes */
+	double less;   /* 0 to 1 */
 	const uint32_t *same_site;
 };
-/* *gain: ns. 0 or -errno. */
-int relations_relieve(struct recording *recording, const struct relief *relief, uint64_t *gain);
+
+#define RELIEFS_MOST 3
+
+/* Each by itself, in one simulation; gains: ns of each. At most RELIEFS_MOST. 0 or -errno. */
+int relations_relieve(struct recording *recording, const struct relief *reliefs, size_t count, uint64_t *gains);
 
 /* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
 bool relations_possible(const struct definitions *d);

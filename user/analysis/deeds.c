@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * deeds.c - what a thread does for some time.
+ */
+#include "analysis/deeds.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/labels.h"
+#include "util/array.h"
+#include "util/json.h"
+
+#define FIRST_SLOTS 256
+
+_Static_assert(sizeof(struct deed) == 9 * sizeof(uint32_t), "a key has no padding");
+
+static const struct called nothing = { NO_INDEX, NO_INDEX };
+
+static struct called same(const struct same_sites *sites, struct called called)
+{
+	if (called.site < sites->count)
+		called.site = sites->same[called.site];
+	return called;
+}
+
+struct deed deed_unknown(uint32_t thread)
+{
+	return (struct deed){ thread, DOING_UNKNOWN, NO_INDEX, nothing, nothing, nothing };
+}
+
+struct deed deed_of_work(const struct same_sites *sites, const struct related_work *work)
+{
+	if (!work->known)
+		return deed_unknown(work->thread);
+	return (struct deed){
+		work->thread, DOING_WORK, work->inside, nothing, same(sites, work->after), same(sites, work->before)
+	};
+}
+
+struct deed deed_of_call(const struct same_sites *sites, const struct related_call *call)
+{
+	const struct called called = same(sites, (struct called){ call->probe, call->site });
+
+	return (struct deed){ call->thread, DOING_CALL, NO_INDEX, called, nothing, nothing };
+}
+
+int deed_order(const struct deed *a, const struct deed *b)
+{
+	return memcmp(&a->doing, &b->doing, sizeof(*a) - offsetof(struct deed, doing));
+}
+
+bool deed_is_same(const struct deed *a, const struct deed *b)
+{
+	return !deed_order(a, b);
+}
+
+struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct same_sites *sites)
+{
+	bool call = deed->doing == DOING_CALL;
+
+	return (struct relief){ .thread = thread,
+				.inside = deed->inside,
+				.call = call,
+				.after = call ? deed->call : deed->after,
+				.before = deed->before,
+				.most = UINT64_MAX,
+				.same_site = sites->same };
+}
+
+/* --- words ------------------------------------------------------------------ */
+
+void deed_text(const struct definitions *d, const struct deed *deed, char *text, size_t room)
+{
+	char label[LABEL_ROOM];
+
+	switch (deed->doing) {
+	case DOING_WORK:
+		if (deed->inside == NO_INDEX)
+			snprintf(text, room, "computes");
+		else
+			snprintf(text, room, "computes in %s",
+				 event_label(&d->probes[deed->inside], false, label, sizeof(label)));
+		return;
+	case DOING_CALL:
+	case DOING_WAIT:
+		snprintf(text, room, "is in %s",
+			 event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
+		return;
+	default:
+		snprintf(text, room, "not known");
+	}
+}
+
+static const char *called_label(const struct definitions *d, const struct called *called, char *text, size_t room)
+{
+	if (called->site != NO_INDEX)
+		return site_label(d, called->site, text, room);
+	if (called->probe != NO_INDEX)
+		return event_label(&d->probes[called->probe], false, text, room);
+	return "?";
+}
+
+void deed_place(const struct definitions *d, const struct deed *deed, char *text, size_t room)
+{
+	char from[LABEL_ROOM], to[LABEL_ROOM];
+	const char *after, *before;
+
+	if (deed->doing != DOING_WORK) {
+		snprintf(text, room, "%s",
+			 deed->doing == DOING_CALL ? called_label(d, &deed->call, to, sizeof(to)) : "");
+		return;
+	}
+	after = called_label(d, &deed->after, from, sizeof(from));
+	before = called_label(d, &deed->before, to, sizeof(to));
+	if (deed->after.probe == NO_INDEX && deed->before.probe == NO_INDEX)
+		snprintf(text, room, "%s", "");
+	else if (deed->after.probe == NO_INDEX)
+		snprintf(text, room, "before %s", before);
+	else if (deed->before.probe == NO_INDEX)
+		snprintf(text, room, "after %s", after);
+	else if (!strcmp(after, before))
+		snprintf(text, room, "from one %s to the next", before);
+	else
+		snprintf(text, room, "after %.*s, before %s", (int)strcspn(after, " "), after, before);
+}
+
+static void put_called(struct json *j, const struct definitions *d, const char *key, const struct called *called)
+{
+	char *where;
+
+	json_key(j, key);
+	if (called->probe == NO_INDEX) {
+		json_null(j);
+		return;
+	}
+	json_object(j);
+	json_key_string(j, "event", d->probes[called->probe].event);
+	where = called->site != NO_INDEX ? site_place(d, called->site) : NULL;
+	json_key_string(j, "place", where);
+	free(where);
+	json_end_object(j);
+}
+
+void put_deed(struct json *j, const struct definitions *d, const struct deed *deed)
+{
+	static const char *const doings[DOINGS] = { "computes", "calls", "waits", "unknown" };
+
+	json_key_string(j, "does", doings[deed->doing]);
+	json_key_string(j, "inside", deed->inside == NO_INDEX ? NULL : d->probes[deed->inside].event);
+	put_called(j, d, "call", &deed->call);
+	put_called(j, d, "after", &deed->after);
+	put_called(j, d, "before", &deed->before);
+}
+
+/* --- numbers ------------------------------------------------------------------ */
+
+/* Where it stands, or could. */
+static uint32_t *slot_of(const struct deeds *deeds, const struct deed *deed)
+{
+	uint32_t words[sizeof(*deed) / sizeof(uint32_t)];
+	uint64_t hash = 0;
+
+	memcpy(words, deed, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
+	for (size_t at = hash & deeds->mask;; at = (at + 1) & deeds->mask) {
+		uint32_t *slot = &deeds->slots[at];
+
+		if (!*slot || !memcmp(&deeds->all[*slot - 1], deed, sizeof(*deed)))
+			return slot;
+	}
+}
+
+static int more_slots(struct deeds *deeds)
+{
+	size_t count = deeds->mask ? 2 * (deeds->mask + 1) : FIRST_SLOTS;
+	uint32_t *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(deeds->slots);
+	deeds->slots = slots;
+	deeds->mask = count - 1;
+	for (size_t i = 0; i < deeds->count; i++)
+		*slot_of(deeds, &deeds->all[i]) = i + 1;
+	return 0;
+}
+
+uint32_t deeds_number(struct deeds *deeds, const struct deed *deed)
+{
+	uint32_t *slot;
+
+	if (2 * deeds->count >= deeds->mask && more_slots(deeds))
+		return NO_INDEX;
+	slot = slot_of(deeds, deed);
+	if (*slot)
+		return *slot - 1;
+	if (deeds->count >= DEEDS_MOST && deed->doing != DOING_UNKNOWN) {
+		const struct deed beyond = deed_unknown(deed->thread);
+
+		deeds->full = true;
+		return deeds_number(deeds, &beyond);
+	}
+	if (array_one_more(&deeds->all, &deeds->room, deeds->count, sizeof(*deeds->all)))
+		return NO_INDEX;
+	deeds->all[deeds->count++] = *deed;
+	*slot = deeds->count;
+	return deeds->count - 1;
+}
+
+void deeds_free(struct deeds *deeds)
+{
+	free(deeds->all);
+	free(deeds->slots);
+	*deeds = (struct deeds){ 0 };
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * deeds.h - what a thread does for some time, numbers for it, and what the reader calls it. Private to user/analysis.
+ *
+ * A deed is work between two calls, or a call without what it waits for others. It is told by the calls' places, so
+ * that a loop does the same deed again and again, and so do two threads that run the same code.
+ */
+#ifndef GASPBPF_ANALYSIS_DEEDS_H
+#define GASPBPF_ANALYSIS_DEEDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "simulate/relations.h"
+
+enum doing {
+	DOING_WORK,    /* the program's own: struct related_work */
+	DOING_CALL,    /* in a call, for itself */
+	DOING_WAIT,    /* in a call, for somebody else */
+	DOING_UNKNOWN, /* calls are missing, or it was not observed then */
+	DOINGS
+};
+
+/* Compared as bytes: no padding. */
+struct deed {
+	uint32_t thread;
+	enum doing doing;
+	uint32_t inside;      /* DOING_WORK: the probe of the function of the user's or task around it; NO_INDEX */
+	struct called call;   /* DOING_CALL, DOING_WAIT */
+	struct called after;  /* DOING_WORK: the calls before it and behind it */
+	struct called before; /* likewise */
+};
+
+/* same: as of struct relief. */
+struct same_sites {
+	const uint32_t *same;
+	size_t count;
+};
+
+struct deed deed_unknown(uint32_t thread);
+/* What a piece of work, or a call, is: its sites are the first of the same instruction. */
+struct deed deed_of_work(const struct same_sites *sites, const struct related_work *work);
+struct deed deed_of_call(const struct same_sites *sites, const struct related_call *call);
+/* The same, whichever thread does it. */
+bool deed_is_same(const struct deed *a, const struct deed *b);
+/* An order in which those that are the same stand together. */
+int deed_order(const struct deed *a, const struct deed *b);
+/* What would be shorter: of this thread, or of all where it is NO_INDEX. */
+struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct same_sites *sites);
+
+/* "computes in solve", "is in GASP_MPI_SEND" */
+void deed_text(const struct definitions *d, const struct deed *deed, char *text, size_t room);
+/* "a.c:10 to a.c:20 in main": from one call to the next; or where the call is. */
+void deed_place(const struct definitions *d, const struct deed *deed, char *text, size_t room);
+
+struct json;
+/* Keys of the open object: does, inside, call, after, before. */
+void put_deed(struct json *j, const struct definitions *d, const struct deed *deed);
+
+/* Numbers for deeds, from 0 on. Begins as zeros. */
+struct deeds {
+	struct deed *all;
+	size_t count, room;
+	uint32_t *slots; /* a hash table of number + 1; 0: free */
+	size_t mask;     /* of as many; 0: none */
+	bool full;       /* DEEDS_MOST were not enough: the others are unknown */
+};
+
+#define DEEDS_MOST (1u << 18)
+
+/* NO_INDEX: out of memory. */
+uint32_t deeds_number(struct deeds *deeds, const struct deed *deed);
+void deeds_free(struct deeds *deeds);
+
+#endif
