@@ -26,6 +26,10 @@
  *
  * end TIME: of the run
  *
+ * ended PID TIME: the process, which else is there at the end
+ *
+ * host NAME: of the run
+ *
  * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
  * recording gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those
  * not named are unknown.
@@ -359,6 +363,14 @@ static void add_scheduled(const char *text)
 	t->cpu = cpu;
 }
 
+static void set_host(const char *name)
+{
+	free(d.run.host);
+	d.run.host = strndup(name, strcspn(name, "\n"));
+	if (!d.run.host)
+		fail("out of memory");
+}
+
 int main(int argc, char **argv)
 {
 	char line[4096];
@@ -391,6 +403,10 @@ int main(int argc, char **argv)
 			add_thread(process_of(a), b);
 		else if (sscanf(line, "end %lu", &a) == 1)
 			d.run.end = BEGIN + a;
+		else if (sscanf(line, "ended %lu %ld", &a, &b) == 2)
+			d.processes[process_of(a)].end = BEGIN + b;
+		else if (!strncmp(line, "host ", 5))
+			set_host(line + 5);
 		else if (sscanf(line, "control %lu %ld %ld", &a, &b, &c) == 3)
 			add_control(process_of(a), b, c);
 		else if (sscanf(line, "lost %lu %ld", &a, &b) == 2)
@@ -404,7 +420,7 @@ int main(int argc, char **argv)
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, comm, call, atomic, control, lost, sum, scheduled or end");
+			fail("process, thread, comm, call, atomic, control, lost, sum, scheduled, ended, host or end");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;
