@@ -20,6 +20,7 @@
 
 #include "analysis/printer.h"
 #include "util/array.h"
+#include "util/log.h"
 
 struct comparison *comparison_new(void)
 {
@@ -48,28 +49,45 @@ void comparison_free(struct comparison *c)
 
 int comparison_add(struct comparison *c, struct recording *recording, const char *name, enum compared_side side)
 {
-	struct reporter *reporter = c->nruns < COMPARED_MOST ? reporter_new() : NULL;
+	struct run *run = &c->runs[c->nruns];
+	struct reporter *reporter;
 	int error;
 
+	if (c->nruns == COMPARED_MOST)
+		return -E2BIG;
+	reporter = reporter_new();
 	if (!reporter)
-		return c->nruns < COMPARED_MOST ? -ENOMEM : -E2BIG;
+		return -ENOMEM;
 	error = reporter_read(reporter, recording);
 	if (!error) {
-		c->runs[c->nruns].side = side;
-		error = run_make(&c->runs[c->nruns++], c, reporter, name);
+		run->side = side;
+		error = run_make(run, c, reporter, name);
+		c->nruns++;
 		c->of_side[side]++;
 	}
 	reporter_free(reporter);
+	if (!error && !run->wall) {
+		log_error("%s: holds no calls: there is nothing to compare: 'gaspbpf report' says what it has",
+			  log_safe(name));
+		return -EINVAL;
+	}
 	return error;
 }
 
 /* --- two sides ------------------------------------------------------------------ */
 
-static bool are_alike(const struct comparison *c)
+static bool all_are_whole(const struct comparison *c)
 {
 	for (size_t i = 0; i < c->nruns; i++)
-		if (!run_is_whole(&c->runs[i]) || c->runs[i].ranks != c->runs[0].ranks ||
-		    c->runs[i].threads != c->runs[0].threads)
+		if (!run_is_whole(&c->runs[i]))
+			return false;
+	return true;
+}
+
+static bool are_of_one_size(const struct comparison *c)
+{
+	for (size_t i = 1; i < c->nruns; i++)
+		if (c->runs[i].ranks != c->runs[0].ranks || c->runs[i].threads != c->runs[0].threads)
 			return false;
 	return true;
 }
@@ -162,7 +180,7 @@ static int judge_times(struct comparison *c)
 
 	for (size_t i = 0; i < c->nruns; i++)
 		sample_add(&c->time.of[c->runs[i].side], c->runs[i].time);
-	judge_one(&c->time, !c->by_share);
+	judge_one(&c->time, c->all_whole);
 	for (size_t k = 0; k < KINDS_OF_TIME; k++) {
 		for (size_t i = 0; i < c->nruns; i++)
 			sample_add(&c->spent[k].of[c->runs[i].side],
@@ -254,7 +272,8 @@ int comparison_judge(struct comparison *c, enum compared_as as)
 	c->as = as;
 	if (as != COMPARED_SIDES)
 		return series_judge(c);
-	c->by_share = !are_alike(c);
+	c->all_whole = all_are_whole(c);
+	c->by_share = !c->all_whole || !are_of_one_size(c);
 	error = judge_times(c);
 	if (!error)
 		error = judge_events(c);

@@ -28,7 +28,8 @@ struct comparison;
 
 struct comparison *comparison_new(void); /* NULL: out of memory */
 void comparison_free(struct comparison *comparison);
-/* One more run; what it is called in what is printed. In a series all are of one side. 0 or -errno. */
+/* One more run; what it is called in what is printed. In a series all are of one side. Without
+ * calls: -EINVAL, said. 0 or -errno. */
 int comparison_add(struct comparison *comparison, struct recording *recording, const char *name,
 		   enum compared_side side);
 /* After the last one. Runs that all have the same number of ranks and of threads are no series: -EINVAL, said. 0 or

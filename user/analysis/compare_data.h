@@ -109,7 +109,8 @@ struct comparison {
 	struct run runs[COMPARED_MOST];
 	size_t nruns, of_side[SIDES];
 	/* of two sides */
-	bool by_share; /* else by total */
+	bool all_whole; /* all were observed from start to end */
+	bool by_share;  /* else by total */
 	struct difference time, spent[KINDS_OF_TIME];
 	struct compared_finding *findings;
 	size_t nfindings;

@@ -95,14 +95,14 @@ static void sample_cells(const struct printer *p, struct table *t, const struct 
 		table_cell(t, "%s", metric_text(p, text, sample_deviation(&d->of[side]), by_share));
 }
 
-static void side_columns(struct table *t, const struct comparison *c, const char *title, unsigned drop)
+static void side_columns(struct table *t, const struct comparison *c, const char *title)
 {
-	table_column(t, &(struct column){ .title = title, .drop = drop });
+	table_column(t, &(struct column){ .title = title });
 	if (has_repeats(c))
-		table_column(t, &(struct column){ .title = "+-", .drop = drop });
-	table_column(t, &(struct column){ .title = "after", .drop = drop });
+		table_column(t, &(struct column){ .title = "+-" });
+	table_column(t, &(struct column){ .title = "after" });
 	if (has_repeats(c))
-		table_column(t, &(struct column){ .title = "+-", .drop = drop });
+		table_column(t, &(struct column){ .title = "+-" });
 }
 
 /* --- the runs themselves ------------------------------------------------------------- */
@@ -281,14 +281,6 @@ static bool differs(const struct comparison *c, figure_of *of)
 	return false;
 }
 
-static bool is_part(const struct comparison *c)
-{
-	for (size_t i = 0; i < c->nruns; i++)
-		if (!run_is_whole(&c->runs[i]))
-			return true;
-	return false;
-}
-
 static bool lengths_differ(const struct comparison *c)
 {
 	uint64_t least = UINT64_MAX, most = 0;
@@ -303,24 +295,25 @@ static bool lengths_differ(const struct comparison *c)
 static bool hosts_differ(const struct comparison *c)
 {
 	for (size_t i = 1; i < c->nruns; i++)
-		if (strcmp(host_of(&c->runs[i]), host_of(&c->runs[0])))
+		if (c->runs[i].host && c->runs[0].host && strcmp(c->runs[i].host, c->runs[0].host))
 			return true;
 	return false;
 }
 
 static void print_measure(const struct comparison *c, const struct printer *p)
 {
-	char text[500];
+	const char *parts = c->all_whole        ? ""
+			    : lengths_differ(c) ? " not all runs were observed from start to end, and not for as long"
+						: " not all runs were observed from start to end";
+	const char *sizes = differs(c, ranks_of)     ? " their numbers of ranks differ"
+			    : differs(c, threads_of) ? " their numbers of threads differ"
+						     : "";
+	char text[300];
 
 	if (!c->by_share)
 		return;
-	snprintf(text, sizeof(text), "Compared are shares of the threads' time and rates, not totals:%s%s%s%s.",
-		 is_part(c) ? " not all runs were observed from start to end" : "",
-		 is_part(c) && lengths_differ(c) ? " (and not for as long)" : "",
-		 differs(c, ranks_of) || differs(c, threads_of) ? (is_part(c) ? ", and" : "") : "",
-		 differs(c, ranks_of)     ? " their numbers of ranks differ"
-		 : differs(c, threads_of) ? " their numbers of threads differ"
-					  : "");
+	snprintf(text, sizeof(text), "Compared are shares of the threads' time and rates, not totals:%s%s%s.", parts,
+		 *parts && *sizes ? ";" : "", sizes);
 	printer_paragraph(p, "", text);
 }
 
@@ -406,7 +399,7 @@ static void print_time(const struct comparison *c, const struct printer *p)
 	char from[FORMAT_SIZE], to[FORMAT_SIZE], low[FORMAT_SIZE], high[FORMAT_SIZE], chance[FORMAT_SIZE], text[400];
 	size_t length;
 
-	if (c->by_share || !before || !after)
+	if (!c->all_whole || !before || !after)
 		return;
 	printer_time(p, from, whole_ns(before));
 	printer_time(p, to, whole_ns(after));
@@ -439,14 +432,14 @@ static void print_spent(const struct comparison *c, const struct printer *p)
 
 	heading(p, "Threads' time", "  (% of it, by outermost call; outside: in no probed call)");
 	table_column(&t, &(struct column){ .title = "", .left = true });
-	side_columns(&t, c, "before", 0);
+	side_columns(&t, c, "before");
 	table_column(&t, &(struct column){ .title = "points" });
 	if (has_repeats(c))
 		table_column(&t, &(struct column){ .title = "chance " });
 	for (size_t k = 0; k < KINDS_OF_TIME; k++) {
 		const struct difference *d = &c->spent[k];
 
-		if (d->of[SIDE_BEFORE].mean == 0 && d->of[SIDE_AFTER].mean == 0)
+		if (d->of[SIDE_BEFORE].mean < LEAST_POINTS && d->of[SIDE_AFTER].mean < LEAST_POINTS)
 			continue;
 		table_cell(&t, "%s", kind_of_time(k));
 		for (int side = 0; side < SIDES; side++)
@@ -458,34 +451,51 @@ static void print_spent(const struct comparison *c, const struct printer *p)
 	printer_table(p, &t);
 }
 
-static void count_cell(struct table *t, const struct comparison *c, const struct compared_event *e, int side)
+/* "13,394 -> 6,698"; what reads alike stands once. */
+static void pair_cell(struct table *t, char text[SIDES][2 * FORMAT_SIZE])
 {
-	char text[FORMAT_SIZE];
-
-	if (e->calls[side] <= 0)
-		table_cell(t, "-");
-	else if (c->by_share)
-		table_cell(t, "%s", format_rate(text, e->calls[side]));
+	if (strcmp(text[SIDE_BEFORE], text[SIDE_AFTER]))
+		table_cell(t, "%s -> %s", text[SIDE_BEFORE], text[SIDE_AFTER]);
 	else
-		table_cell(t, "%s%s", format_count(text, e->calls[side] + 0.5), e->partly ? "+" : "");
+		table_cell(t, "%s", text[SIDE_BEFORE]);
 }
 
-static void per_call_cell(const struct printer *p, struct table *t, const struct compared_event *e, int side)
+static void calls_cell(struct table *t, const struct comparison *c, const struct compared_event *e)
 {
-	char text[FORMAT_SIZE];
+	char text[SIDES][2 * FORMAT_SIZE], number[FORMAT_SIZE];
 
-	if (e->per_call[side] < 0)
-		table_cell(t, "-");
-	else
-		table_cell(t, "%s%s", e->estimated ? "~" : "", printer_time(p, text, whole_ns(e->per_call[side])));
+	for (int side = 0; side < SIDES; side++) {
+		if (e->calls[side] <= 0)
+			strcpy(number, "-");
+		else if (c->by_share)
+			format_rate(number, e->calls[side]);
+		else
+			format_count(number, e->calls[side] + 0.5);
+		snprintf(text[side], sizeof(text[side]), "%s%s", number, e->partly && e->calls[side] > 0 ? "+" : "");
+	}
+	pair_cell(t, text);
 }
 
-static void share_cell(struct table *t, const struct compared_event *e, int side)
+static void per_call_cell(const struct printer *p, struct table *t, const struct compared_event *e)
 {
-	if (e->known[side])
-		table_cell(t, "%s%.1f%%", e->estimated ? "~" : "", e->share[side]);
-	else
-		table_cell(t, "-");
+	char text[SIDES][2 * FORMAT_SIZE], time[FORMAT_SIZE];
+
+	for (int side = 0; side < SIDES; side++)
+		snprintf(text[side], sizeof(text[side]), "%s%s", e->per_call[side] >= 0 && e->estimated ? "~" : "",
+			 e->per_call[side] >= 0 ? printer_time(p, time, whole_ns(e->per_call[side])) : "-");
+	pair_cell(t, text);
+}
+
+static void share_cell(struct table *t, const struct compared_event *e)
+{
+	char text[SIDES][2 * FORMAT_SIZE];
+
+	for (int side = 0; side < SIDES; side++) {
+		strcpy(text[side], "-");
+		if (e->known[side])
+			snprintf(text[side], sizeof(text[side]), "%s%.1f%%", e->estimated ? "~" : "", e->share[side]);
+	}
+	pair_cell(t, text);
 }
 
 static void print_event(const struct comparison *c, const struct printer *p, struct table *t,
@@ -494,12 +504,10 @@ static void print_event(const struct comparison *c, const struct printer *p, str
 	bool both = e->known[SIDE_BEFORE] && e->known[SIDE_AFTER];
 
 	table_cell(t, "%s", e->label);
-	for (int side = 0; side < SIDES; side++)
-		count_cell(t, c, e, side);
-	for (int side = 0; side < SIDES; side++)
-		per_call_cell(p, t, e, side);
-	for (int side = 0; side < SIDES && !c->by_share; side++)
-		share_cell(t, e, side);
+	calls_cell(t, c, e);
+	per_call_cell(p, t, e);
+	if (!c->by_share)
+		share_cell(t, e);
 	for (int side = 0; side < SIDES; side++) {
 		if (e->known[side]) {
 			sample_cells(p, t, c, &e->value, side, c->by_share, e->estimated ? "~" : "");
@@ -529,6 +537,7 @@ static void print_events(const struct comparison *c, const struct printer *p)
 {
 	size_t shown = printer_rows(p, c->nevents);
 	struct table t = { 0 };
+	bool marked = false;
 
 	if (!c->nevents)
 		return;
@@ -536,15 +545,11 @@ static void print_events(const struct comparison *c, const struct printer *p)
 		c->by_share ? "  (calls a second; % of the threads' time, without calls inside; diff in points)"
 			    : "  (self: without calls inside, of all threads)");
 	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
-	table_column(&t, &(struct column){ .title = c->by_share ? "Rate" : "Calls", .drop = has_repeats(c) ? 3 : 0 });
-	table_column(&t, &(struct column){ .title = "after", .drop = has_repeats(c) ? 3 : 0 });
+	table_column(&t, &(struct column){ .title = c->by_share ? "Rate" : "Calls", .drop = 3 });
 	table_column(&t, &(struct column){ .title = "Per call", .drop = 2 });
-	table_column(&t, &(struct column){ .title = "after", .drop = 2 });
-	if (!c->by_share) {
+	if (!c->by_share)
 		table_column(&t, &(struct column){ .title = "% wall", .drop = 4 });
-		table_column(&t, &(struct column){ .title = "after", .drop = 4 });
-	}
-	side_columns(&t, c, c->by_share ? "% wall" : "Self", 0);
+	side_columns(&t, c, c->by_share ? "% wall" : "Self");
 	table_column(&t, &(struct column){ .title = "diff" });
 	table_column(&t, &(struct column){ .title = "ratio", .drop = 1 });
 	if (has_repeats(c))
@@ -553,6 +558,10 @@ static void print_events(const struct comparison *c, const struct printer *p)
 		print_event(c, p, &t, &c->events[i]);
 	printer_table(p, &t);
 	printer_rest(p, shown, c->nevents, "events");
+	for (size_t i = 0; i < c->nevents; i++)
+		marked |= c->events[i].value.marked;
+	if (has_repeats(c) && !marked)
+		fputs("No event differs by more than chance does.\n", p->out);
 }
 
 /* --- findings ------------------------------------------------------------------------ */

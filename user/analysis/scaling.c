@@ -249,14 +249,21 @@ static uint32_t most_grown(const struct comparison *c)
 static void print_sentence(const struct comparison *c, const struct printer *p)
 {
 	const struct size_of_job *least = &c->sizes[0], *most = &c->sizes[c->nsizes - 1];
-	struct paragraph paragraph = printer_item(p, "-");
 	uint32_t event = most_grown(c);
 
 	fputc('\n', p->out);
-	if (most->speed_up >= 0)
+	struct paragraph paragraph = printer_item(p, "");
+
+	if (most->speed_up >= 0 && c->as == COMPARED_WEAK)
 		paragraph_words(&paragraph,
-				"On %" PRIu64 " %s the job is %.2f times as fast as on %" PRIu64 ", %.0f %% "
-				"of what that many could give.",
+				"On %" PRIu64 " %s as much more work takes %.2f times as long as on %" PRIu64
+				": an efficiency of %.0f %%.",
+				most->size, unit(c, most->size), most->time.mean / least->time.mean, least->size,
+				100 * most->efficiency);
+	else if (most->speed_up >= 0)
+		paragraph_words(&paragraph,
+				"On %" PRIu64 " %s the job is %.2f times as fast as on %" PRIu64
+				", %.0f %% of what that many could give.",
 				most->size, unit(c, most->size), most->speed_up, least->size, 100 * most->efficiency);
 	if (event == NO_INDEX)
 		paragraph_words(&paragraph, "No event's share of the threads' time grows by %d point%s.", LEAST_GROWTH,
