@@ -131,6 +131,18 @@ def test_what_was_seen_of_a_run(tmp_path, what, seen):
     assert "not totals" in output
 
 
+def test_a_job_that_gaspbpf_started(tmp_path):
+    """Was seen from its start, whether or not its runtime tells when it begins."""
+    files = job(tmp_path / "a.gasp"), job(tmp_path / "b.gasp", init=False, more="command gaspbpf -o b.gasp -- ./job\n")
+    assert "Seen whole run whole run" in text(compare(*files))
+
+
+def test_a_recording_that_was_cut(tmp_path, pair):
+    (tmp_path / "cut.gasp").write_bytes(pair[1].read_bytes()[:-20])
+    assert "Seen whole run cut" in text(compare(pair[0], tmp_path / "cut.gasp"))
+    assert told(pair[0], tmp_path / "cut.gasp")["compared"] == "shares"
+
+
 def test_other_numbers_of_ranks(tmp_path):
     files = job(tmp_path / "a.gasp"), job(tmp_path / "b.gasp", ranks=4)
     output = text(compare(*files))
@@ -212,6 +224,13 @@ def test_no_true_difference(tmp_path):
     assert not [line for line in output.splitlines() if line.endswith("*")]
 
 
+def test_of_many_rows_some_differ_by_chance(tmp_path):
+    """What would be more than chance by itself is not, where two were looked at."""
+    before, after = repeats(tmp_path, "a", 100_000), repeats(tmp_path, "b", 102_500)
+    row = event(told(*before, "vs", *after), "GASP_MPI_BARRIER")
+    assert 0.025 < row["chance"] < 0.05 and row["more_than_chance"] is False
+
+
 def test_repeats_of_one_side_alone(tmp_path):
     before = repeats(tmp_path, "a", 100_000)
     both = told(*before, "vs", job(tmp_path / "b.gasp"))
@@ -233,23 +252,24 @@ def test_findings_that_are_new_gone_and_still_there(tmp_path):
     assert "- in both (50.0 % -> 50.0 % of the threads' time): " in text(compare(files[1], files[1]))
 
 
-def late(path, *lines, who=0):
-    """Who comes late to each barrier, and from which line they call it."""
+def late(path, line, who=0, function="work"):
+    """One rank comes late to each barrier, which is called from there."""
     content, time = composed.ranks(4), INIT
-    for line in lines:
+    for _ in range(6):
         for rank in range(4):
             start = time + (3 * MS if rank == who else 1000)
-            content += composed.call(rank + 1, start, time + 3 * MS + 1000, "MPI_Barrier", site=f"job.c:{line}",
+            content += composed.call(rank + 1, start, time + 3 * MS + 1000, "MPI_Barrier", site=f"job.c:{line},{function}",
                                      **{"comm.id": 0, "comm.rank": rank})
         time += 3 * MS + 1000
     return composed.compose(path, content)
 
 
 def test_a_finding_stays_the_same_where_its_line_has_moved(tmp_path):
-    """And is another one where somebody else is late."""
-    first, moved = late(tmp_path / "a.gasp", *[10] * 6), late(tmp_path / "b.gasp", *[12] * 6)
-    other = late(tmp_path / "c.gasp", *[10] * 6, who=2)
-    for after, states in (moved, {"both"}), (other, {"new", "gone"}):
+    """And is another one where somebody else is late, or elsewhere."""
+    first, moved = late(tmp_path / "a.gasp", 10), late(tmp_path / "b.gasp", 12)
+    other = late(tmp_path / "c.gasp", 10, who=2)
+    elsewhere = late(tmp_path / "d.gasp", 10, function="solve")
+    for after, states in (moved, {"both"}), (other, {"new", "gone"}), (elsewhere, {"new", "gone"}):
         found = told(first, after)["findings"]
         assert {row["state"] for row in found if row["kind"] == "delay"} == states
 
