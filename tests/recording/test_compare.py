@@ -258,8 +258,8 @@ def late(path, line, who=0, function="work"):
     for _ in range(6):
         for rank in range(4):
             start = time + (3 * MS if rank == who else 1000)
-            content += composed.call(rank + 1, start, time + 3 * MS + 1000, "MPI_Barrier", site=f"job.c:{line},{function}",
-                                     **{"comm.id": 0, "comm.rank": rank})
+            content += composed.call(rank + 1, start, time + 3 * MS + 1000, "MPI_Barrier",
+                                     site=f"job.c:{line},{function}", **{"comm.id": 0, "comm.rank": rank})
         time += 3 * MS + 1000
     return composed.compose(path, content)
 

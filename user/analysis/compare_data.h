@@ -127,6 +127,12 @@ void run_free(struct run *run);
 const char *kind_of_time(size_t index);
 bool run_has_model(const struct run *run, const char *model);
 
+/* Of ns or calls. */
+static inline uint64_t whole(double value)
+{
+	return value < 0.5 ? 0 : value < 1.8e19 ? value + 0.5 : UINT64_MAX;
+}
+
 static inline double run_share(const struct run *run, size_t event)
 {
 	return event < run->nevents && run->wall ? 100.0 * run->events[event].self / run->wall : 0;

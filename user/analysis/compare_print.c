@@ -33,16 +33,11 @@ static const struct run *first_of(const struct comparison *c, int side)
 
 /* --- figures ---------------------------------------------------------------------- */
 
-static uint64_t whole_ns(double ns)
-{
-	return ns > 0 ? ns + 0.5 : 0;
-}
-
 /* "12.3%", or a time. */
 static char *metric_text(const struct printer *p, char *text, double value, bool by_share)
 {
 	if (!by_share)
-		return printer_time(p, text, whole_ns(value));
+		return printer_time(p, text, whole(value));
 	snprintf(text, FORMAT_SIZE, "%.1f%%", value);
 	return text;
 }
@@ -55,7 +50,7 @@ static void difference_cell(const struct printer *p, struct table *t, double val
 	if (by_share)
 		table_cell(t, "%+.1f", fabs(value) < LEAST_POINTS ? 0.0 : value);
 	else
-		table_cell(t, "%s%s", value < 0 ? "-" : "+", printer_time(p, text, whole_ns(fabs(value))));
+		table_cell(t, "%s%s", value < 0 ? "-" : "+", printer_time(p, text, whole(fabs(value))));
 }
 
 static void ratio_cell(struct table *t, double before, double after)
@@ -401,11 +396,11 @@ static void print_time(const struct comparison *c, const struct printer *p)
 
 	if (!c->all_whole || !before || !after)
 		return;
-	printer_time(p, from, whole_ns(before));
-	printer_time(p, to, whole_ns(after));
+	printer_time(p, from, whole(before));
+	printer_time(p, to, whole(after));
 	if (has_repeats(c)) {
-		printer_time(p, low, whole_ns(sample_deviation(&c->time.of[SIDE_BEFORE])));
-		printer_time(p, high, whole_ns(sample_deviation(&c->time.of[SIDE_AFTER])));
+		printer_time(p, low, whole(sample_deviation(&c->time.of[SIDE_BEFORE])));
+		printer_time(p, high, whole(sample_deviation(&c->time.of[SIDE_AFTER])));
 		length = snprintf(text, sizeof(text), "Run time: %s (+- %s) -> %s (+- %s), x%.2f", from, low, to, high,
 				  after / before);
 		snprintf(text + length, sizeof(text) - length, ": %s (chance: %s).",
@@ -470,7 +465,7 @@ static void calls_cell(struct table *t, const struct comparison *c, const struct
 		else if (c->by_share)
 			format_rate(number, e->calls[side]);
 		else
-			format_count(number, e->calls[side] + 0.5);
+			format_count(number, whole(e->calls[side]));
 		snprintf(text[side], sizeof(text[side]), "%s%s", number, e->partly && e->calls[side] > 0 ? "+" : "");
 	}
 	pair_cell(t, text);
@@ -482,7 +477,7 @@ static void per_call_cell(const struct printer *p, struct table *t, const struct
 
 	for (int side = 0; side < SIDES; side++)
 		snprintf(text[side], sizeof(text[side]), "%s%s", e->per_call[side] >= 0 && e->estimated ? "~" : "",
-			 e->per_call[side] >= 0 ? printer_time(p, time, whole_ns(e->per_call[side])) : "-");
+			 e->per_call[side] >= 0 ? printer_time(p, time, whole(e->per_call[side])) : "-");
 	pair_cell(t, text);
 }
 

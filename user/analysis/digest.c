@@ -251,6 +251,6 @@ int run_make(struct run *run, struct comparison *c, struct reporter *reporter, c
 	for (size_t i = 0; i < r->d->nprobes && !error; i++)
 		error = add_model(run, r->d->probes[i].model ?: "");
 	for (size_t i = 0; i < r->nevents && !error; i++)
-		error = add_event(run, c, r, &r->events[i], &room);
+		error = !r->events[i].tally.calls ? 0 : add_event(run, c, r, &r->events[i], &room);
 	return error ? error : add_findings(run, r);
 }

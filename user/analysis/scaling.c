@@ -168,9 +168,9 @@ static void print_size(const struct comparison *c, const struct printer *p, stru
 	table_cell(t, "%s", format_count(text, s->size));
 	if (c->by_ranks)
 		table_cell(t, "%s", format_count(text, s->threads));
-	table_cell(t, "%s", printer_time(p, text, s->time.mean + 0.5));
+	table_cell(t, "%s", printer_time(p, text, whole(s->time.mean)));
 	if (has_repeats(c)) {
-		table_cell(t, "%s", s->time.count > 1 ? printer_time(p, text, sample_deviation(&s->time) + 0.5) : "-");
+		table_cell(t, "%s", s->time.count > 1 ? printer_time(p, text, whole(sample_deviation(&s->time))) : "-");
 		table_cell(t, "%zu", s->time.count);
 	}
 	known_cell(t, "%.2f", s->speed_up);
