@@ -10,7 +10,8 @@
  *
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
  * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
- * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address.
+ * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address;
+ * site=FILE:LINE,FUNCTION: in this function, which else is work.
  *
  * atomic TID TIME SYMBOL
  *
@@ -29,6 +30,12 @@
  * floor NS: so much of each call is the probe's own time, by the calibration; before the calls
  *
  * end TIME: of the run
+ *
+ * ended PID TIME: the process, which else is there at the end
+ *
+ * host NAME: of the run
+ *
+ * command TEXT: the command line of gaspbpf itself
  *
  * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
  * recording gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those
@@ -234,6 +241,7 @@ static uint32_t site_of(uint32_t process, char *place)
 	char *colon = strchr(place, ':');
 	char *at = colon ? strchr(colon, '@') : NULL;
 	uint64_t base = at ? strtoull(at + 1, NULL, 0) : 0;
+	const char *comma = colon ? strchr(colon, ',') : NULL;
 	uint32_t line = colon ? strtoul(colon + 1, NULL, 10) : 0, index;
 
 	if (!line)
@@ -253,7 +261,7 @@ static uint32_t site_of(uint32_t process, char *place)
 					    .located = true,
 					    .file = copy(place),
 					    .line = line,
-					    .function = copy("work") };
+					    .function = copy(comma ? comma + 1 : "work") };
 	return index;
 }
 
@@ -386,6 +394,14 @@ static void add_scheduled(const char *text)
 	t->cpu = cpu;
 }
 
+static void set_text(char **text, const char *line)
+{
+	free(*text);
+	*text = strndup(line, strcspn(line, "\n"));
+	if (!*text)
+		fail("out of memory");
+}
+
 int main(int argc, char **argv)
 {
 	char line[4096];
@@ -420,6 +436,12 @@ int main(int argc, char **argv)
 			floor_ns = a;
 		else if (sscanf(line, "end %lu", &a) == 1)
 			d.run.end = BEGIN + a;
+		else if (sscanf(line, "ended %lu %ld", &a, &b) == 2)
+			d.processes[process_of(a)].end = BEGIN + b;
+		else if (!strncmp(line, "host ", 5))
+			set_text(&d.run.host, line + 5);
+		else if (!strncmp(line, "command ", 8))
+			set_text(&d.run.command, line + 8);
 		else if (sscanf(line, "control %lu %ld %ld", &a, &b, &c) == 3)
 			add_control(process_of(a), b, c);
 		else if (sscanf(line, "lost %lu %ld", &a, &b) == 2)
@@ -435,7 +457,7 @@ int main(int argc, char **argv)
 		else if (!strncmp(line, "call ", 5) || !strncmp(line, "atomic ", 7))
 			add_call(strchr(line, ' ') + 1, line[0] == 'a');
 		else if (line[0] != '\n' && line[0] != '#')
-			fail("process, thread, comm, window, floor, call, atomic, control, lost, sum, scheduled or end");
+			fail("not a line that it knows: see the top of compose.c");
 	}
 	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
 	d.run.finished = true;

@@ -110,5 +110,7 @@ struct reporter {
 
 /* reporter_new() with another table, which ends with a NULL. */
 struct reporter *reporter_of(const struct analysis *const *table);
+/* Sums up, once, and lets the analyses make something of it: reporter->report is good from then on. 0 or -errno. */
+int reporter_finish(struct reporter *reporter);
 
 #endif

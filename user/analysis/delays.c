@@ -327,6 +327,8 @@ static int find(struct delays *s, struct report *r)
 
 		if (all_of(delay) < sum(&s->all) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
 			break;
+		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
+		finding.has_site = finding.site != NO_INDEX;
 		others = others_there(s, delay);
 		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(delay, &others))
 			continue;

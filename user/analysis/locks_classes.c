@@ -331,6 +331,8 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	size_t who = waiters(s, class);
 	struct finding finding = { .kind = is_convoy(of) ? "lock_convoy" : "lock_contention",
 				   .thread = thread ? thread->key.a : NO_INDEX,
+				   .has_site = site,
+				   .site = site ? site->key.a : NO_INDEX,
 				   .weight = of[LOCK_WAIT] };
 
 	finding.event = profile_event(r->profile, r->d, lock->probe);
@@ -360,6 +362,8 @@ static int find_failed_tries(struct locks *s, struct report *r, uint32_t class)
 	for (size_t i = 0; i < count; i++)
 		if (!site || rows[i].failed > site->failed)
 			site = &rows[i];
+	finding.has_site = site;
+	finding.site = site ? site->key.a : NO_INDEX;
 	finding.event = profile_event(r->profile, r->d, lock->probe);
 	say_holder(s, class, holder, sizeof(holder));
 	return report_add_finding(

@@ -211,8 +211,10 @@ struct finding {
 	const char *kind; /* "slow_thread", "hot_event", "team_wait", "unreturned", "unmodelled" */
 	char *text;
 	uint32_t event, thread; /* NO_INDEX: none */
-	uint64_t weight;        /* ns: how much time it is about */
-	double percent;         /* of the thread's time; 0: not said */
+	bool has_site;
+	uint32_t site;   /* where it is in the program: tells findings of one kind apart (digest.c) */
+	uint64_t weight; /* ns: how much time it is about */
+	double percent;  /* of the thread's time; 0: not said */
 	bool has_gain;
 	uint64_t gain; /* ns: what the run would be shorter by without it, simulated */
 	/* Some of what it is about, the worst first: when, and whom it hit. Its owner's. */

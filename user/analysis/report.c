@@ -320,8 +320,7 @@ static int end_all(struct reporter *r, bool last)
 	return error;
 }
 
-/* Sums up, and lets the analyses make something of it. */
-static int finish(struct reporter *r)
+int reporter_finish(struct reporter *r)
 {
 	int error = r->finished ? 0 : report_make(&r->report, r->profile, r->d);
 
@@ -336,7 +335,7 @@ static int finish(struct reporter *r)
 
 int reporter_figure(struct reporter *r, const char *name, double *value)
 {
-	int error = finish(r);
+	int error = reporter_finish(r);
 
 	for (size_t i = 0; i < r->count && !error; i++) {
 		const struct made_analysis *one = &r->all[i];
@@ -349,7 +348,7 @@ int reporter_figure(struct reporter *r, const char *name, double *value)
 
 int reporter_explain(struct reporter *r, unsigned number, FILE *out, const struct report_style *style)
 {
-	int error = finish(r);
+	int error = reporter_finish(r);
 	struct printer p = { .r = &r->report, .style = style, .out = out, .error = &error, .bold = "", .plain = "" };
 
 	if (error)
@@ -366,7 +365,7 @@ static bool has_text(const struct reporter *r, const struct made_analysis *one)
 
 int reporter_print(struct reporter *r, FILE *out, const struct report_style *style)
 {
-	int error = finish(r);
+	int error = reporter_finish(r);
 	struct printer p = {
 		.r = &r->report,
 		.style = style,
@@ -423,7 +422,7 @@ static void put_keys(const struct reporter *r, struct json *j)
 int reporter_print_json(struct reporter *r, FILE *out)
 {
 	struct json *j = malloc(sizeof(*j));
-	int error = j ? finish(r) : -ENOMEM;
+	int error = j ? reporter_finish(r) : -ENOMEM;
 
 	if (error) {
 		free(j);
