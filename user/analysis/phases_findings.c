@@ -54,7 +54,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 	const struct outlier *worst = it->outliers;
 	uint64_t cost = 0;
 	size_t count = 0;
-	struct finding finding = { .kind = "outlier_iterations", .event = it->event };
+	struct finding finding = { .kind = "outlier_iterations", .event = it->event, .section = "phases" };
 	char label[2 * LABEL_ROOM], who[2 * LABEL_ROOM], lasted[FORMAT_SIZE], typical[FORMAT_SIZE], at[FORMAT_SIZE],
 		time[FORMAT_SIZE];
 
@@ -84,7 +84,7 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 {
 	const struct part *before = &it->parts[i - 1], *part = &it->parts[i];
 	uint64_t run = r->end - r->start, cost = 0;
-	struct finding finding = { .kind = "slowdown", .event = it->event };
+	struct finding finding = { .kind = "slowdown", .event = it->event, .section = "phases" };
 	char label[2 * LABEL_ROOM], who[2 * LABEL_ROOM], was[FORMAT_SIZE], is[FORMAT_SIZE], at[FORMAT_SIZE],
 		time[FORMAT_SIZE];
 
