@@ -143,11 +143,19 @@ int series_judge(struct comparison *c);
 void series_print(const struct comparison *c, const struct printer *p);
 void series_put(const struct comparison *c, struct json *j);
 
+/* Only then chance can be told. */
+static inline bool sides_have_repeats(const struct comparison *c)
+{
+	return c->of_side[SIDE_BEFORE] > 1 && c->of_side[SIDE_AFTER] > 1;
+}
+
 /* compare_print.c, compare_json.c */
 void sides_print(const struct comparison *c, const struct printer *p);
-void compared_run_put(const struct run *run, struct json *j);
 void sides_put(const struct comparison *c, struct json *j);
-/* What about the runs themselves is different, or not as it should be, a paragraph each. */
+void compared_run_put(const struct run *run, struct json *j);
+/* compare_runs.c: what is different about the runs of both sides, and what follows for the comparison. */
+void sides_print_runs(const struct comparison *c, const struct printer *p);
+/* What of it concerns a series, too, a paragraph each. */
 void runs_print(const struct comparison *c, const struct printer *p);
 
 #endif
