@@ -57,7 +57,7 @@ static const char about[] =
 	"  gaspbpf report --sites --top 5 run.gasp     where the calls come from\n"
 	"  gaspbpf report --histogram run.gasp         are a few calls slow, or all?\n"
 	"  gaspbpf report --counters run.gasp          what became of the tasks\n"
-	"  gaspbpf report --explain 1 run.gasp         when, and whom the first finding hit\n"
+	"  gaspbpf report --explain 1 run.gasp         the first finding's instances\n"
 	"  gaspbpf report --fail-on 'imbalance>20%' run.gasp\n"
 	"  gaspbpf report --section threads run.gasp   one section, whole\n"
 	"  gaspbpf report --json run.gasp | jq '.events[0]'\n";
