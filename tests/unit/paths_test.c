@@ -135,6 +135,36 @@ static void test_what_is_not_told(void **state)
 	paths_free(paths);
 }
 
+/* A thread that stands still and then waits for what the other began long ago: only of late that is still known. */
+static void test_too_far_back(void **state)
+{
+	const unsigned calls = 100000;
+	struct paths *paths = paths_new(2);
+	uint64_t sums[NUMBERS] = { 0 };
+
+	assert_int_equal(paths_add(paths, 1, 1, 2, number(1, 0)), 0);
+	for (unsigned i = 1; i <= calls; i++) {
+		assert_int_equal(paths_add(paths, 0, 10 * (i - 1) + 5, 10 * i, number(0, 0)), 0);
+		assert_int_equal(paths_begin_call(paths, 0, 10 * i), 0);
+		assert_int_equal(paths_add(paths, 0, 10 * i, 10 * i + 5, number(0, 1)), 0);
+		paths_end_call(paths, 0);
+	}
+	assert_int_equal(paths_wait(paths, 1, 0, 50), 0);
+	assert_int_equal(paths_forgotten(paths), 1);
+	paths_end_call(paths, 1);
+	paths_sum(paths, 1, sums);
+	assert_int_equal(sums[number(1, 0)], 1);
+	assert_int_equal(sums[PATH_UNKNOWN], 48);
+	assert_int_equal(paths_wait(paths, 1, 0, 10 * (calls - 1000)), 0);
+	assert_int_equal(paths_forgotten(paths), 1);
+	paths_end_call(paths, 1);
+	memset(sums, 0, sizeof(sums));
+	paths_sum(paths, 1, sums);
+	assert_int_equal(sums[number(0, 0)], 5 * (calls - 1000));
+	assert_int_equal(sums[number(0, 1)], 5 * (calls - 1001));
+	paths_free(paths);
+}
+
 #define CROWD 3000
 #define TURNS 1600
 
@@ -167,9 +197,8 @@ static void test_too_much_to_keep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_chance),
-		cmocka_unit_test(test_one_stands_still),
-		cmocka_unit_test(test_what_is_not_told),
+		cmocka_unit_test(test_by_chance),        cmocka_unit_test(test_one_stands_still),
+		cmocka_unit_test(test_what_is_not_told), cmocka_unit_test(test_too_far_back),
 		cmocka_unit_test(test_too_much_to_keep),
 	};
 

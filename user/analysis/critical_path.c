@@ -302,9 +302,9 @@ static int find(const struct critical_path *s, struct report *r)
 					   .event = NO_INDEX,
 					   .thread = s->deeds.all[deed].thread,
 					   .weight = on_path(s, deed),
-					   .percent = percent(on_path(s, deed), s->length),
 					   .has_gain = part->has_gain,
-					   .gain = part->gain };
+					   .gain = part->gain,
+					   .section = "critical_path" };
 
 		if (!is_worth(s, r, part, deed))
 			continue;
@@ -315,8 +315,8 @@ static int find(const struct critical_path *s, struct report *r)
 			"%s %s (%s) for %s, %.0f %% of the critical path, which the run is as long as, and no other "
 			"thread does as much of it; were it 10 %% shorter, the run would be %s%s (%.1f %%) shorter",
 			thread_label(s->d, finding.thread, who, sizeof(who)), what, where,
-			format_time(time, finding.weight), finding.percent, part->has_gain ? "" : "at most ",
-			format_time(gives, gain), percent(gain, r->end - r->start));
+			format_time(time, finding.weight), percent(finding.weight, s->length),
+			part->has_gain ? "" : "at most ", format_time(gives, gain), percent(gain, r->end - r->start));
 	}
 	return 0;
 }

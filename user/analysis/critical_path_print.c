@@ -29,6 +29,25 @@ static void put_events(const struct critical_path *s, const struct report *r, ch
 	}
 }
 
+/* What is not known of it, and why. */
+static void put_limits(const struct critical_path *s, char *text, size_t room)
+{
+	char waits[FORMAT_SIZE];
+	size_t at = 0;
+
+	if (percent(s->unknown, s->length) >= 1)
+		at += snprintf(text + at, room - at, "; %.0f%% not known", percent(s->unknown, s->length));
+	if (s->forgotten && at < room)
+		at += snprintf(text + at, room - at, "; of %s waits the path of the other is not known any more",
+			       format_count(waits, s->forgotten));
+	if (s->deeds.full && at < room)
+		at += snprintf(text + at, room - at,
+			       "; there are more than %u different parts, the others are not known", DEEDS_MOST);
+	if (percent(s->sums[PATH_FOLDED], s->length) >= 1 && at < room)
+		snprintf(text + at, room - at, "; %.0f%% in parts too small and too many to be kept",
+			 percent(s->sums[PATH_FOLDED], s->length));
+}
+
 static void print_summary(const struct critical_path *s, const struct printer *p)
 {
 	char text[1024], events[600], who[LABEL_ROOM], length[FORMAT_SIZE], run[FORMAT_SIZE], changes[FORMAT_SIZE];
@@ -41,11 +60,8 @@ static void print_summary(const struct critical_path *s, const struct printer *p
 		      *events ? events : "nothing is known of it", format_count(changes, s->changes),
 		      s->changes == 1 ? "time" : "times", percent(most->on_path, s->length),
 		      thread_label(s->d, most->of, who, sizeof(who)), s->taking_part ? 100.0 / s->taking_part : 0);
-	if (percent(s->unknown, s->length) >= 1 && at < (int)sizeof(text))
-		at += snprintf(text + at, sizeof(text) - at, "; %.0f%% not known", percent(s->unknown, s->length));
-	if (percent(s->sums[PATH_FOLDED], s->length) >= 1 && at < (int)sizeof(text))
-		snprintf(text + at, sizeof(text) - at, "; %.0f%% in too many small parts to be kept",
-			 percent(s->sums[PATH_FOLDED], s->length));
+	if (at < (int)sizeof(text))
+		put_limits(s, text + at, sizeof(text) - at);
 	printer_paragraph(p, "", text);
 }
 
@@ -105,7 +121,8 @@ static void print_parts(const struct critical_path *s, const struct printer *p)
 				   printer_time(p, time, part->has_gain ? part->gain : part_bound(part)));
 	}
 	printer_table(p, &t);
-	printer_rest(p, shown, s->nparts, "parts");
+	if (p->whole)
+		printer_rest(p, shown, s->nparts, "parts");
 }
 
 void critical_path_print(void *state, const struct printer *p)
@@ -114,7 +131,7 @@ void critical_path_print(void *state, const struct printer *p)
 
 	if (!s->length || (!critical_path_related(s) && !p->whole))
 		return;
-	printer_heading(p, "  (what the run is as long as; 10% less: the run is shorter by that)");
+	printer_heading(p, "  (what the run is as long as; 10% less: what that gives)");
 	print_summary(s, p);
 	print_parts(s, p);
 }
