@@ -146,7 +146,8 @@ def test_what_it_would_give(tmp_path):
     seen = report(tmp_path, late_steps(400, 100))
     finding, = findings(seen)
     assert (finding["tid"], finding["gain_ns"]) == (3, 7 * 300)
-    assert "rank 2 computes (from one GASP_MPI_BARRIER to the next) while ranks 0, 1, 3 wait for it" in finding["text"]
+    assert ("rank 2 computes (from one GASP_MPI_BARRIER to the next), 400 ns each time on average, the others 100 ns, "
+            "while ranks 0, 1, 3 wait for it" in finding["text"])
 
 
 def test_late_only_now_and_then(tmp_path):
@@ -176,3 +177,11 @@ def test_chance_is_no_cause(tmp_path, seed):
 def test_one_accident_is_no_habit(tmp_path):
     seen = report(tmp_path, by_turns(1, accident=20000))
     assert findings(seen) == [] and seen["delays"]["causes"][0]["tid"] == 2
+
+
+@pytest.mark.parametrize("run, queued, said", [(100, 1000, True), (100, 1500, False), (2000, 0, False)])
+def test_who_is_asleep_does_not_compute(tmp_path, run, queued, said):
+    """Rank 2 is 7 times 400 ns between two barriers, and all in all so long on a processor, or waiting for one."""
+    seen = report(tmp_path, late_steps(400, 100) + f"scheduled 3 3240 {run} {queued} 2 1\n")
+    finding, = findings(seen)
+    assert ("asleep for at least 61 % of that" in finding["text"]) == said

@@ -307,10 +307,29 @@ static void would_give(const struct report *r, const struct finding *finding, ch
 			 format_time(time, finding->gain), percent(finding->gain, r->end - r->start));
 }
 
+/* How long it takes each time, and the others; and whether it can have worked all that time: what it was on a
+ * processor, or waited for one, in all of its life may be less. */
+static void how_long(const struct delays *s, const struct delay *delay, const struct others *others, char *text,
+		     size_t room)
+{
+	const struct def_thread *thread = &s->d->threads[delay->deed.thread];
+	uint64_t awake = thread->run + thread->queued;
+	char its[FORMAT_SIZE], theirs[FORMAT_SIZE];
+	size_t at = 0;
+
+	*text = '\0';
+	if (others->threads && delay->times)
+		at = snprintf(text, room, ", %s each time on average, the others %s,",
+			      format_time(its, delay->lasted / delay->times), format_time(theirs, others->mean));
+	if (thread->observed && thread->queue_known && delay->deed.doing == DOING_WORK && awake < delay->lasted / 2)
+		snprintf(text + at, room - at, "%s asleep for at least %.0f %% of that,", at ? "" : ",",
+			 percent(delay->lasted - awake, delay->lasted));
+}
+
 static int find(struct delays *s, struct report *r)
 {
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
-		gives[200];
+		gives[200], lasts[200];
 	struct others others;
 	unsigned found = 0;
 	int error = 0;
@@ -341,9 +360,10 @@ static int find(struct delays *s, struct report *r)
 		deed_text(s->d, &delay->deed, what, sizeof(what));
 		deed_place(s->d, &delay->deed, where, sizeof(where));
 		would_give(r, &finding, gives, sizeof(gives));
+		how_long(s, delay, &others, lasts, sizeof(lasts));
 		error = report_add_finding(
-			r, &finding, "%s %s (%s) while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
-			thread_label(s->d, delay->deed.thread, who, sizeof(who)), what, where,
+			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
+			thread_label(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
 			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
 			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, all_of(delay)),
 			percent(all_of(delay), r->wall), gives);
