@@ -101,6 +101,7 @@ struct reporter {
 	const struct definitions *d; /* NULL: not begun */
 	struct recording *recording; /* NULL: live */
 	char *note;                  /* reporter_note(); NULL: none */
+	bool ended_live;             /* reporter_relate() */
 	struct made_analysis *all;   /* in the order of the table */
 	size_t count;
 	bool some; /* only those that were chosen are told */

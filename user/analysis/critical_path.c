@@ -246,7 +246,7 @@ static int simulate_parts(struct critical_path *s, struct report *r)
 		reliefs[count].less = LESS;
 		parts[count++] = part;
 	}
-	if (!count || r->calls > SIMULATED_MOST)
+	if (!count || r->calls > r->simulates)
 		return 0;
 	error = relations_relieve(r->recording, reliefs, count, gains);
 	for (size_t i = 0; i < count && !error; i++) {

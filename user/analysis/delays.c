@@ -289,7 +289,7 @@ static int find_gain(const struct delays *s, const struct report *r, const struc
 	struct relief relief = deed_relief(&delay->deed, delay->deed.thread, &s->sites);
 
 	relief.most = most;
-	if (r->calls > SIMULATED_MOST)
+	if (r->calls > r->simulates)
 		return 0;
 	finding->has_gain = true;
 	return relations_relieve(r->recording, &relief, 1, &finding->gain);

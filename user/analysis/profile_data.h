@@ -236,6 +236,7 @@ struct report {
 	const struct definitions *d;
 	struct recording *recording; /* NULL: live */
 	const char *note;            /* of the findings; NULL: none */
+	uint64_t simulates;          /* runs of so many calls at most: a simulation takes 1 to 2 us a call */
 	uint64_t start, end;         /* ns */
 	uint64_t calls, delivered, lost, summed, skipped;
 	uint64_t wall; /* ns: sum over the threads */

@@ -16,6 +16,10 @@
 #include "analysis/printer.h"
 #include "util/json.h"
 
+/* Somebody waits for the report at the end of an observation. */
+#define SIMULATED_LIVE 500000
+#define SIMULATED_LATER 5000000
+
 /* --- which --------------------------------------------------------------- */
 
 struct reporter *reporter_of(const struct analysis *const *table)
@@ -289,6 +293,7 @@ int reporter_relate(struct reporter *r, struct recording *recording)
 	const struct definitions *d = recording_definitions(recording);
 	int error = 0;
 
+	r->ended_live = true;
 	r->recording = recording;
 	for (size_t i = 0; i < r->count && !error; i++) {
 		struct made_analysis *one = &r->all[i];
@@ -329,6 +334,7 @@ int reporter_finish(struct reporter *r)
 	r->finished = true;
 	r->report.recording = r->recording;
 	r->report.note = r->note;
+	r->report.simulates = r->ended_live ? SIMULATED_LIVE : SIMULATED_LATER;
 	error = end_all(r, false);
 	return error ? error : end_all(r, true);
 }

@@ -92,9 +92,6 @@ struct relations_ops {
 	void *context;
 };
 
-/* Calls of a recording that is simulated in passing: a simulation takes about a second per million. */
-#define SIMULATED_MOST 5000000
-
 /* Reads the recording, three times in all. Both results may be NULL. 0 or -errno. */
 int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies);
