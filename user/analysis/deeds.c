@@ -3,6 +3,7 @@
  * deeds.c - what a thread does for some time.
  */
 #include "analysis/deeds.h"
+#include "analysis/put.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,8 +130,6 @@ void deed_place(const struct definitions *d, const struct deed *deed, char *text
 
 static void put_called(struct json *j, const struct definitions *d, const char *key, const struct called *called)
 {
-	char *where;
-
 	json_key(j, key);
 	if (called->probe == NO_INDEX) {
 		json_null(j);
@@ -138,9 +137,7 @@ static void put_called(struct json *j, const struct definitions *d, const char *
 	}
 	json_object(j);
 	json_key_string(j, "event", d->probes[called->probe].event);
-	where = called->site != NO_INDEX ? site_place(d, called->site) : NULL;
-	json_key_string(j, "place", where);
-	free(where);
+	put_call_site(j, "place", d, called->site);
 	json_end_object(j);
 }
 

@@ -315,10 +315,7 @@ static void put_figures(const struct locks *s, struct json *j, const struct lock
 
 static void put_site(const struct locks *s, struct json *j, const char *key, uint32_t site)
 {
-	char *place = site != NO_INDEX ? site_place(s->d, site) : NULL;
-
-	json_key_string(j, key, place);
-	free(place);
+	put_call_site(j, key, s->d, site);
 }
 
 static void put_part(struct json *j, const struct lock_part *part, bool known)

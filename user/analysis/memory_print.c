@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/printer.h"
+#include "analysis/put.h"
 #include "util/json.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -345,11 +346,10 @@ static void put_site(struct json *j, const struct memory *m, const struct memory
 {
 	static const char *const verdicts[] = { "none", "suspected", "unknown" };
 	bool alive = site->blocks > site->freed;
-	char *place = site->site == NO_INDEX ? NULL : site_place(m->d, site->site);
 
 	json_object(j);
 	put_process(j, m, &m->heaps[site->heap]);
-	json_key_string(j, "place", place);
+	put_call_site(j, "place", m->d, site->site);
 	json_key_string(j, "event", m->d->probes[site->probe].event);
 	json_key_uint(j, "blocks", site->blocks);
 	json_key_uint(j, "bytes", site->bytes);
@@ -364,7 +364,6 @@ static void put_site(struct json *j, const struct memory *m, const struct memory
 	json_key_uint(j, "short_lived_bytes", site->churned_bytes);
 	json_key_uint(j, "short_lived_ns", site_churn(site));
 	json_end_object(j);
-	free(place);
 }
 
 void memory_json(void *state, const struct report *r, struct json *j)

@@ -5,14 +5,16 @@
 #include "analysis/people.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/array.h"
 
-#define NAMES_MOST 3  /* of threads that are told by name */
-#define RANGES_MOST 6 /* of ranks */
+#define NAMES_MOST 3    /* of threads that are told by name */
+#define RANGES_MOST 6   /* of ranks */
+#define RANKS_MOST 4096 /* of more of them only the number is told: to find the next costs a look at all */
 
 int people_add(struct people *people, uint32_t thread)
 {
@@ -51,60 +53,72 @@ void people_free(struct people *people)
 	*people = (struct people){ 0 };
 }
 
-static int by_number(const void *a, const void *b)
+/* The rank that the thread is the only one of; -1: it is none. */
+static long rank_of(const struct definitions *d, uint32_t thread)
 {
-	const long *x = a, *y = b;
+	const struct def_process *process = &d->processes[d->threads[thread].process];
 
-	return *x < *y ? -1 : *x > *y;
+	return process->pid == d->threads[thread].tid ? process->rank : -1;
 }
 
-/* Their ranks, sorted; NULL: not all are one, or some are one of several threads of it; *count. */
-static long *ranks_of(const struct definitions *d, const struct people *people, size_t *count, const char **unit)
+/* The smallest rank among them above that one, and how many have it; LONG_MAX: there is none. */
+static long next_rank(const struct definitions *d, const struct people *people, long above, unsigned *times)
 {
-	long *ranks = calloc(people_count(people) + 1, sizeof(*ranks));
-	size_t n = 0;
+	long next = LONG_MAX;
 
-	*unit = "rank";
-	for (uint32_t t = 0; ranks && t < d->nthreads; t++) {
-		const struct def_process *process = &d->processes[d->threads[t].process];
+	*times = 0;
+	for (uint32_t t = 0; t < d->nthreads; t++) {
+		long rank = people_has(people, t) ? rank_of(d, t) : -1;
 
+		if (rank <= above || rank > next)
+			continue;
+		*times = rank == next ? *times + 1 : 1;
+		next = rank;
+	}
+	return next;
+}
+
+/* All of them are ranks of one thread each; *unit: what one is called. */
+static bool are_ranks(const struct definitions *d, const struct people *people, const char **unit)
+{
+	*unit = NULL;
+	for (uint32_t t = 0; t < d->nthreads; t++) {
 		if (!people_has(people, t))
 			continue;
-		if (process->rank < 0 || process->pid != d->threads[t].tid) {
-			free(ranks);
-			return NULL;
-		}
-		*unit = process->unit ? process->unit : "rank";
-		ranks[n++] = process->rank;
+		if (rank_of(d, t) < 0)
+			return false;
+		*unit = d->processes[d->threads[t].process].unit ?: "rank";
 	}
-	if (!ranks)
-		return NULL;
-	qsort(ranks, n, sizeof(*ranks), by_number);
-	for (size_t i = 1; i < n; i++)
-		if (ranks[i] == ranks[i - 1]) { /* two jobs */
-			free(ranks);
-			return NULL;
-		}
-	*count = n;
-	return ranks;
+	return *unit;
 }
 
-static void put_ranks(const long *ranks, size_t count, const char *unit, char *text, size_t room)
+/* False: two have the same rank, as in two jobs. No memory is asked for: there may be none. */
+static bool put_ranks(const struct definitions *d, const struct people *people, const char *unit, char *text,
+		      size_t room)
 {
-	unsigned ranges = 0;
-	size_t at = snprintf(text, room, "%.20s%s ", unit, count == 1 ? "" : "s");
+	size_t count = people_count(people), told = 0, at;
+	unsigned ranges = 0, times;
+	long rank = next_rank(d, people, -1, &times), last;
 
-	for (size_t i = 0, last; i < count && at < room; i = last + 1) {
-		for (last = i; last + 1 < count && ranks[last + 1] == ranks[last] + 1;)
-			last++;
-		if (++ranges > RANGES_MOST) {
+	at = snprintf(text, room, "%.20s%s ", unit, count == 1 ? "" : "s");
+	for (; rank != LONG_MAX && at < room; told++) {
+		long first = rank;
+
+		if (++ranges > RANGES_MOST || told > RANKS_MOST) {
 			snprintf(text, room, "%zu %.20ss", count, unit);
-			return;
+			return true;
 		}
-		at += last == i ? snprintf(text + at, room - at, "%s%ld", i ? ", " : "", ranks[i])
-				: snprintf(text + at, room - at, "%s%ld%s%ld", i ? ", " : "", ranks[i],
-					   last == i + 1 ? ", " : "-", ranks[last]);
+		do {
+			if (times > 1)
+				return false;
+			last = rank;
+			rank = next_rank(d, people, last, &times);
+		} while (rank == last + 1 && ++told <= RANKS_MOST);
+		at += last == first ? snprintf(text + at, room - at, "%s%ld", ranges > 1 ? ", " : "", first)
+				    : snprintf(text + at, room - at, "%s%ld%s%ld", ranges > 1 ? ", " : "", first,
+					       last == first + 1 ? ", " : "-", last);
 	}
+	return true;
 }
 
 static void put_threads(const struct definitions *d, const struct people *people, char *text, size_t room)
@@ -129,14 +143,11 @@ static void put_threads(const struct definitions *d, const struct people *people
 char *people_label(const struct definitions *d, const struct people *people, char *text, size_t room)
 {
 	const char *unit;
-	size_t count = 0;
-	long *ranks = ranks_of(d, people, &count, &unit);
 
 	*text = '\0';
-	if (ranks && count)
-		put_ranks(ranks, count, unit, text, room);
-	else if (people_count(people))
+	if (are_ranks(d, people, &unit) && put_ranks(d, people, unit, text, room))
+		return text;
+	if (people_count(people))
 		put_threads(d, people, text, room);
-	free(ranks);
 	return text;
 }

@@ -5,6 +5,9 @@
 #include "analysis/put.h"
 #include "util/function_name.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 void put_thread_ids(struct json *j, const struct report *r, uint32_t thread)
 {
 	const struct def_process *p = report_process(r, thread);
@@ -74,4 +77,14 @@ void put_tally(struct json *j, const struct tally *t)
 	json_key_uint(j, "alone", t->alone);
 	json_key_uint(j, "tails", t->tails);
 	put_histogram(j, t);
+}
+
+void put_call_site(struct json *j, const char *key, const struct definitions *d, uint32_t site)
+{
+	char *place = site != NO_INDEX ? site_place(d, site) : NULL;
+
+	if (site != NO_INDEX && !place)
+		j->error = j->error ?: -ENOMEM;
+	json_key_string(j, key, place);
+	free(place);
 }

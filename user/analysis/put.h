@@ -13,5 +13,7 @@
 void put_thread_ids(struct json *j, const struct report *r, uint32_t thread);
 void put_event_name(struct json *j, const struct report *r, uint32_t event);
 void put_tally(struct json *j, const struct tally *t);
+/* Where a call site is, whole; NO_INDEX: null. */
+void put_call_site(struct json *j, const char *key, const struct definitions *d, uint32_t site);
 
 #endif

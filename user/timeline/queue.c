@@ -131,10 +131,10 @@ static int hand_on(struct waiting *item, const struct definitions *d, const stru
 int queue_release(struct queue *q, uint64_t time, const struct definitions *d, const struct timeline_ops *ops)
 {
 	size_t due = 0, kept = 0;
-	int error = array_reach(&q->order, &q->order_room, 2 * q->count, sizeof(*q->order));
+	int error = q->count ? array_reach(&q->order, &q->order_room, 2 * q->count, sizeof(*q->order)) : 0;
 	const struct due *sorted;
 
-	if (error)
+	if (error || !q->count)
 		return error;
 	for (size_t i = 0; i < q->count; i++)
 		if (q->items[i].event.time < time)
