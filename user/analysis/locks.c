@@ -251,7 +251,7 @@ static int locks_event(void *state, const struct definitions *d, const struct ev
 	if (s->noff)
 		lock_forget_old(s, &s->locks[lock]);
 	s->beyond += !s->locks[lock].key.apart && event->type != EVENT_END;
-	return call(s, facts, lock, event);
+	return call(s, facts, lock, event) ?: s->error;
 }
 
 static int locks_gap(void *state, const struct definitions *d, const struct gap *gap)
@@ -263,7 +263,7 @@ static int locks_gap(void *state, const struct definitions *d, const struct gap 
 	while (s->threads[gap->thread].holds)
 		lock_forget_hold(s, s->threads[gap->thread].holds, gap->after);
 	s->threads[gap->thread].failed_lock = NO_INDEX;
-	return 0;
+	return s->error;
 }
 
 /* --- begin and end -------------------------------------------------------------- */
@@ -310,7 +310,7 @@ static int locks_end(void *state, struct report *r)
 		lock->sums.of[LOCK_HELD_AT_END] += lock->nholds;
 	}
 	error = lock_classes_make(s, r);
-	return error ?: lock_findings(s, r);
+	return error ?: s->error ?: lock_findings(s, r);
 }
 
 static void locks_free(void *state)

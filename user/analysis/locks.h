@@ -164,6 +164,7 @@ struct locks {
 	uint64_t unknown_lock; /* calls of which it was not known which lock they were for */
 	uint64_t beyond;       /* calls for locks that are not told apart */
 	uint64_t left_out;     /* ns of waits for which there was no room in parts */
+	int error;             /* -ENOMEM: a part could not be made; else NULL for one means that there are too many */
 	/* At last: */
 	struct lock *classes; /* by wait */
 	size_t nclasses;

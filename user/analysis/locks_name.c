@@ -342,12 +342,12 @@ struct lock_part *lock_part_of(struct locks *s, const struct lock_part_key *key)
 	while ((slot = index_find(&s->by_part, hash)) && slot->value != INDEX_FREE &&
 	       !same_part(&s->parts[slot->value].key, key))
 		hash = mix(hash, 1);
-	if (!slot)
-		return NULL;
-	if (slot->value != INDEX_FREE)
+	if (slot && slot->value != INDEX_FREE)
 		return &s->parts[slot->value];
-	if (array_one_more(&s->parts, &s->parts_room, s->nparts, sizeof(*s->parts)))
+	if (!slot || array_one_more(&s->parts, &s->parts_room, s->nparts, sizeof(*s->parts))) {
+		s->error = -ENOMEM;
 		return NULL;
+	}
 	slot->value = s->nparts;
 	s->parts[s->nparts] = (struct lock_part){ .key = *key };
 	return &s->parts[s->nparts++];
