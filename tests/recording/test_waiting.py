@@ -185,3 +185,17 @@ def test_who_is_asleep_does_not_compute(tmp_path, run, queued, said):
     seen = report(tmp_path, late_steps(400, 100) + f"scheduled 3 3240 {run} {queued} 2 1\n")
     finding, = findings(seen)
     assert ("asleep for at least 61 % of that" in finding["text"]) == said
+
+
+@pytest.mark.parametrize("count, who, named", [(5, 5, "ranks 0-3"), (8, 4, "ranks 0-2, 4-7"), (3, 1, "ranks 1, 2"),
+                                               (2, 1, "rank 1")])
+def test_ranks_are_named_by_ranges(tmp_path, count, who, named):
+    finding, = findings(report(tmp_path, late_steps(400, 100, who=who, ranks_=count)))
+    assert f"while {named} wait" in finding["text"]
+
+
+def test_ranks_of_two_jobs_are_no_ranges(tmp_path):
+    """Two have the same number: they are told as threads are."""
+    text = late_steps(400, 100, ranks_=4).replace("process 4 3\n", "process 4 1\n")
+    seen = report(tmp_path, text)
+    assert all("ranks 0, 1, 1" not in finding["text"] for finding in findings(seen))
