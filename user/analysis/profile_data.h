@@ -282,6 +282,9 @@ uint32_t *report_same_sites(const struct definitions *d);
 const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at);
 void report_sort_sites(struct report *report);
 
+/* slow_threads.c: adds a finding for each thread that the others wait for, as far as means tell. 0 or -ENOMEM. */
+int report_find_slow_threads(struct report *report);
+
 struct printer;
 /* findings.c: what reporter_explain() promises. */
 int findings_explain(const struct printer *printer, unsigned number);
@@ -296,6 +299,8 @@ static inline const struct def_process *report_process(const struct report *r, u
 	return thread_process(r->d, thread);
 }
 
+/* The first of the thread's rows, which stand together. */
+size_t report_first_row(const struct report *report, uint32_t thread);
 const char *report_event_name(const struct report *report, uint32_t event);
 /* The function that it is of, where each function is a row of its own (MARK_EACH); else NULL. */
 const char *report_function(const struct report *report, uint32_t event);

@@ -346,3 +346,18 @@ char *report_event_label(const struct report *r, uint32_t event, char *text, siz
 	return state->probe < r->d->nprobes ? event_label(&r->d->probes[state->probe], state->is_inner, text, room)
 					    : strcpy(text, "?");
 }
+
+size_t report_first_row(const struct report *r, uint32_t thread)
+{
+	size_t low = 0, high = r->nrows;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->rows[middle].thread < thread)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
