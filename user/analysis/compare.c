@@ -317,10 +317,7 @@ int comparison_print_json(const struct comparison *c, FILE *out)
 	else
 		series_put(c, j);
 	json_end_object(j);
-	error = json_finish(j);
-	errno = 0;
-	if (!error && fflush(out))
-		error = errno ? -errno : -EIO;
+	error = json_finish_file(j, out);
 	free(j);
 	return error;
 }

@@ -65,20 +65,10 @@ static void print_summary(const struct critical_path *s, const struct printer *p
 	printer_paragraph(p, "", text);
 }
 
-static void who_has(const struct critical_path *s, const struct part *part, char *text, size_t room)
+static char *who_has(const struct critical_path *s, const struct part *part, char *text, size_t room)
 {
-	char all[LABEL_ROOM], most[LABEL_ROOM];
-	size_t count = people_count(&part->who);
-	double share = percent(s->sums[PATH_OTHERS + s->order[part->first]], part->on_path);
-
-	people_label(s->d, &part->who, all, sizeof(all));
-	if (count < 2 || share < 1.5 * 100 / count)
-		snprintf(text, room, "%s", all);
-	else if (share >= 99.5)
-		snprintf(text, room, "%s", thread_label(s->d, part->deed->thread, most, sizeof(most)));
-	else
-		snprintf(text, room, "%s: %.0f%%, %s", thread_label(s->d, part->deed->thread, most, sizeof(most)),
-			 share, all);
+	return people_label_with_most(s->d, &part->who, part->deed->thread,
+				      percent(s->sums[PATH_OTHERS + s->order[part->first]], part->on_path), text, room);
 }
 
 static void print_parts(const struct critical_path *s, const struct printer *p)

@@ -457,21 +457,6 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 	return causes;
 }
 
-/* "4 threads, 61% for worker-2" */
-static void who_does(const struct definitions *d, const struct cause *cause, char *text, size_t room)
-{
-	double share = percent(cause->most, sum(&cause->all));
-	char all[LABEL_ROOM], most[LABEL_ROOM];
-	size_t count = people_count(&cause->who);
-
-	people_label(d, &cause->who, all, sizeof(all));
-	if (count < 2 || share < 1.5 * 100 / count)
-		snprintf(text, room, "%s", all);
-	else
-		snprintf(text, room, "%s: %.0f%%, %s", thread_label(d, cause->deed->thread, most, sizeof(most)), share,
-			 all);
-}
-
 static void print_causes(const struct delays *s, const struct printer *p, const struct cause *causes, size_t count)
 {
 	static const struct column columns[] = {
@@ -497,7 +482,8 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 	for (size_t i = 0; i < shown; i++) {
 		const struct cause *cause = &causes[i];
 
-		who_does(s->d, cause, text, sizeof(text));
+		people_label_with_most(s->d, &cause->who, cause->deed->thread, percent(cause->most, sum(&cause->all)),
+				       text, sizeof(text));
 		table_cell(&t, "%s", text);
 		deed_text(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);

@@ -12,9 +12,11 @@
 
 #include "util/array.h"
 
-#define NAMES_MOST 3    /* of threads that are told by name */
-#define RANGES_MOST 6   /* of ranks */
-#define RANKS_MOST 4096 /* of more of them only the number is told: to find the next costs a look at all */
+#define NAMES_MOST 3     /* of threads that are told by name */
+#define CLEARLY_MORE 1.5 /* times its share */
+#define ALL 99.5         /* percent */
+#define RANGES_MOST 6    /* of ranks */
+#define RANKS_MOST 4096  /* of more of them only the number is told: to find the next costs a look at all */
 
 int people_add(struct people *people, uint32_t thread)
 {
@@ -149,5 +151,22 @@ char *people_label(const struct definitions *d, const struct people *people, cha
 		return text;
 	if (people_count(people))
 		put_threads(d, people, text, room);
+	return text;
+}
+
+char *people_label_with_most(const struct definitions *d, const struct people *people, uint32_t most, double percent,
+			     char *text, size_t room)
+{
+	char all[LABEL_ROOM], one[LABEL_ROOM];
+	size_t count = people_count(people);
+
+	people_label(d, people, all, sizeof(all));
+	thread_label(d, most, one, sizeof(one));
+	if (count < 2 || percent < CLEARLY_MORE * 100 / count)
+		snprintf(text, room, "%s", all);
+	else if (percent >= ALL)
+		snprintf(text, room, "%s", one);
+	else
+		snprintf(text, room, "%s: %.0f%%, %s", one, percent, all);
 	return text;
 }

@@ -30,5 +30,9 @@ void people_free(struct people *people);
  * "4 threads". Into text, which is returned.
  */
 char *people_label(const struct definitions *d, const struct people *people, char *text, size_t room);
+/* The same, and first the one of them that has most of something, percent of it, where that is clearly more than its
+ * share: "worker-2: 93%, 4 threads"; that one alone where it has all. */
+char *people_label_with_most(const struct definitions *d, const struct people *people, uint32_t most, double percent,
+			     char *text, size_t room);
 
 #endif

@@ -438,10 +438,7 @@ int reporter_print_json(struct reporter *r, FILE *out)
 	json_object(j);
 	put_keys(r, j);
 	json_end_object(j);
-	error = json_finish(j);
-	errno = 0;
-	if (!error && fflush(out))
-		error = errno ? -errno : -EIO;
+	error = json_finish_file(j, out);
 	free(j);
 	return error;
 }

@@ -147,6 +147,16 @@ int json_finish(struct json *j)
 	return j->error;
 }
 
+int json_finish_file(struct json *j, FILE *out)
+{
+	int error = json_finish(j);
+
+	errno = 0;
+	if (!error && fflush(out))
+		error = errno ? -errno : -EIO;
+	return error;
+}
+
 void json_object(struct json *j)
 {
 	open_container(j, '{', '}');

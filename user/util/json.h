@@ -39,7 +39,8 @@ struct json {
 
 void json_init(struct json *j, json_write_fn write, void *context, bool pretty);
 void json_init_file(struct json *j, FILE *out, bool pretty);
-int json_finish(struct json *j); /* flushes; the first error or 0 */
+int json_finish(struct json *j);                 /* flushes; the first error or 0 */
+int json_finish_file(struct json *j, FILE *out); /* flushes that, too */
 
 void json_object(struct json *j);
 void json_end_object(struct json *j);
