@@ -288,6 +288,18 @@ uint64_t reporter_calls(const struct reporter *r)
 	return profile_calls(r->profile);
 }
 
+bool reporter_would_relate(const struct reporter *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct made_analysis *one = &r->all[i];
+
+		if (is_wanted(r, one) && !one->made && is_possible(one, r->d, true) &&
+		    (wants_relations(one) || has_calls(r, one->is->roles)))
+			return true;
+	}
+	return false;
+}
+
 int reporter_relate(struct reporter *r, struct recording *recording)
 {
 	const struct definitions *d = recording_definitions(recording);

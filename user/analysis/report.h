@@ -47,6 +47,8 @@ int reporter_begin(struct reporter *reporter, const struct definitions *d);
 struct span_sink reporter_sink(struct reporter *reporter);
 /* Calls that it was fed with. */
 uint64_t reporter_calls(const struct reporter *reporter);
+/* Whether reporter_relate() would find anything: to open a recording costs a reading of it. */
+bool reporter_would_relate(const struct reporter *reporter);
 /*
  * After all was fed live: a recording of the same run, for the analyses that need one. It must stay open until all is
  * printed. 0 or -errno.

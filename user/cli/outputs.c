@@ -182,7 +182,7 @@ int outputs_relate(struct outputs *outputs)
 			KEPT_CALLS / 1000000);
 		return reporter_note(outputs->reporter, text);
 	}
-	if (error) /* nobody waits, or it was said */
+	if (error || !reporter_would_relate(outputs->reporter)) /* nobody waits, or it was said */
 		return 0;
 	error = recording_open_fd(&outputs->related, fd, outputs->recording ?: "calls kept in memory");
 	if (error)
