@@ -70,7 +70,8 @@ def test_attempts_again_and_again(job, observe, tmp_path):
     told, findings, truth = observed(job, observe, tmp_path, "--what", "1")
     one = told["classes"][0]
     assert one["failed"] == total(truth, "failed")
-    assert near(one["spin_ns"], total(truth, "spin_ns"))
+    # An attempt more than 1 ms after the last one is no spinning: on a busy machine there are some.
+    assert 0.7 * total(truth, "spin_ns") <= one["spin_ns"] <= 1.1 * total(truth, "spin_ns")
     finding, = (one for one in findings if one["kind"] == "failed_tries")
     assert line_of("tries") in finding["text"] and line_of("holds") in finding["text"]
 

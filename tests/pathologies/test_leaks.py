@@ -55,7 +55,7 @@ def test_small_blocks_that_hardly_live(job, observe, tmp_path):
 
 def test_the_healed_twin(job, observe, tmp_path):
     """It has short-lived small blocks, too: the probes take far more than the allocator, and that is not its own."""
-    seen = run(job, observe, tmp_path, "--pairs", 300)
+    seen = run(job, observe, tmp_path, "--pairs", 100)
     assert seen.findings("leak", "churn") == []
     assert not any(heap["grows"] for heap in seen.report["memory"]["heaps"])
     assert {site["leak"] for site in seen.report["memory"]["sites"]} == {"none"}
