@@ -4,6 +4,7 @@ import pytest
 
 import gaspbpf
 import pathologies
+import truth
 
 PROGRAM = gaspbpf.WORKLOADS / "pathology" / "mpi_openmpi"
 RANKS, WHO, US = 4, 1, 4000
@@ -49,3 +50,14 @@ def test_what_it_would_give(job, observe, tmp_path):
     assert "shorter" in finding["text"]
     healed = run(job, observe, tmp_path / "healed", *planted, us=0)
     assert healed.findings("delay", "slow_thread") == []
+
+
+def test_the_report_at_the_end_has_it_too(job, observe):
+    """Without a recording: the calls are kept in memory as long as it lasts."""
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAM, "--pattern", BARRIER, "--who", WHO, "--us", US]
+    work = job(command, ranks=RANKS, env=truth.ENVIRONMENT).wait_ready()
+    report = truth.window(work, observe)
+    rank_of = {thread["tid"]: thread["rank"] for thread in report["threads"]}
+    assert rank_of[report["delays"]["causes"][0]["tid"]] == WHO
+    finding, *_ = (finding for finding in report["findings"] if finding["kind"] == "delay")
+    assert rank_of[finding["tid"]] == WHO and finding["gain_ns"] > 0

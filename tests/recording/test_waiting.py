@@ -6,6 +6,7 @@ Times are ns; thread n is rank n - 1.
 import itertools
 import json
 import random
+import re
 
 import pytest
 
@@ -199,3 +200,11 @@ def test_ranks_of_two_jobs_are_no_ranges(tmp_path):
     text = late_steps(400, 100, ranks_=4).replace("process 4 3\n", "process 4 1\n")
     seen = report(tmp_path, text)
     assert all("ranks 0, 1, 1" not in finding["text"] for finding in findings(seen))
+
+
+def test_who_has_most_of_it(tmp_path):
+    """All ranks do the same, and the one that had the accident has most of what others waited for; without it nobody."""
+    for accident, who in (20000, r"rank 1: 9\d%, ranks 0-3"), (0, "ranks 0-3"):
+        recording = composed.compose(tmp_path / f"{accident}.gasp", by_turns(1, accident=accident))
+        text = gaspbpf.run("report", "-S", "delays", recording).stdout
+        assert re.search(rf"^{who} +computes", text, re.MULTILINE)
