@@ -54,8 +54,8 @@ def test_what_it_would_give(job, observe, tmp_path):
 
 def test_the_report_at_the_end_has_it_too(job, observe):
     """Without a recording: the calls are kept in memory as long as it lasts."""
-    command = ["mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAM, "--pattern", BARRIER, "--who", WHO, "--us", US]
-    work = job(command, ranks=RANKS, env=truth.ENVIRONMENT).wait_ready()
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAM, "--pattern", BARRIER, "--who", WHO]
+    work = job([*command, "--us", US], ranks=RANKS, env=truth.ENVIRONMENT).wait_ready()
     report = truth.window(work, observe)
     rank_of = {thread["tid"]: thread["rank"] for thread in report["threads"]}
     assert rank_of[report["delays"]["causes"][0]["tid"]] == WHO

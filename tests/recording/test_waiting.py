@@ -203,7 +203,7 @@ def test_ranks_of_two_jobs_are_no_ranges(tmp_path):
 
 
 def test_who_has_most_of_it(tmp_path):
-    """All ranks do the same, and the one that had the accident has most of what others waited for; without it nobody."""
+    """All do the same; the one that had the accident has most of what others waited for, without it nobody has."""
     for accident, who in (20000, r"rank 1: 9\d%, ranks 0-3"), (0, "ranks 0-3"):
         recording = composed.compose(tmp_path / f"{accident}.gasp", by_turns(1, accident=accident))
         text = gaspbpf.run("report", "-S", "delays", recording).stdout
