@@ -21,6 +21,9 @@
  * barrier does: waiting for a late one is in the iteration in which that one was late, on all threads. A function
  * begins an iteration with its call.
  *
+ * Nobody's time step takes a few microseconds: a marker whose first iterations do is looked at no more, but that its
+ * calls are in the sums of the others. So a function that is called a million times a second costs little here.
+ *
  * Memory: a thread has at most MARKER_SETS x MARKER_WAYS markers. When all places are taken, the one goes that was like
  * itself for the shortest time. A marker keeps a fixed number of stretches, of one iteration each at first; when they
  * are all used, each two become one, with the longest iteration of both.
@@ -37,7 +40,9 @@
 
 #define MANY_THREADS 32 /* from here on fewer stretches */
 #define STRETCHES_LEAST 32
-#define WHOLE_SHARE 90 /* percent of the iterations that calls which begin them take: then one is an iteration */
+#define SHORT_AFTER 4096 /* iterations of a marker; if their mean is below */
+#define SHORT_NS 10000   /* this, it is none */
+#define WHOLE_SHARE 90   /* percent of the iterations that calls which begin them take: then one is an iteration */
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -318,6 +323,7 @@ static int boundary(struct phases *s, struct phased_thread *t, struct marker *m,
 	struct iteration next = { .end = time, .lasted = time - m->since, .calls = sum - m->sum };
 	int error = 0;
 
+	m->too_short = m->iterations == SHORT_AFTER && m->time / SHORT_AFTER < SHORT_NS;
 	if (!m->begun) {
 		begin_here(m, time, at);
 	} else if (time < m->since || m->gaps != t->gaps) {
@@ -361,6 +367,8 @@ static int mark(struct phases *s, struct phased_thread *t, struct marker *m, con
 	uint64_t at[GROUPS] = { 0 }, own[GROUPS];
 
 	m->times++;
+	if (m->too_short)
+		return 0;
 	if (call->span->depth < m->depth)
 		m->depth = call->span->depth;
 	nesting_groups(call->nesting, at);
@@ -382,7 +390,7 @@ int marker_finish(struct phases *s, uint32_t thread, struct marker *m)
 {
 	static const uint64_t nothing[GROUPS];
 	struct iteration last = { .end = m->call_end, .lasted = m->call_end - m->since, .alike = true };
-	bool whole = m->kind == MARKER_PROGRAM && m->begun && m->call_end > m->since &&
+	bool whole = !m->too_short && m->kind == MARKER_PROGRAM && m->begun && m->call_end > m->since &&
 		     m->gaps == s->threads[thread].gaps && (double)m->inside * 100 >= (double)m->time * WHOLE_SHARE;
 	int error = m->last.alike ? count_last(m, s->most) : 0;
 

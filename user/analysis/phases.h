@@ -63,6 +63,7 @@ struct marker {
 	uint64_t iterations, alike, alike_time, time, shortest, longest;
 	double squares;
 	uint64_t broken; /* not counted: calls were lost in them */
+	bool too_short;  /* they are no steps of a program: no more are counted */
 	struct stretch *stretches;
 	size_t nstretches, room;
 	uint64_t stride; /* iterations of each stretch but the last */

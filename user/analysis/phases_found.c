@@ -52,7 +52,8 @@ static bool is_good(const struct report *r, uint32_t thread, const struct phased
 {
 	uint64_t run = ran(&r->profile->threads[thread], phased);
 
-	return m->iterations >= ITERATIONS_LEAST && m->alike * 100.0 >= m->iterations * (double)ALIKE_SHARE &&
+	return !m->too_short && m->iterations >= ITERATIONS_LEAST &&
+	       m->alike * 100.0 >= m->iterations * (double)ALIKE_SHARE &&
 	       m->alike_time * 100.0 >= m->time * (double)TIME_SHARE &&
 	       m->alike_time * 100.0 >= run * (double)RUN_SHARE;
 }
