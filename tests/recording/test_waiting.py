@@ -208,3 +208,63 @@ def test_who_has_most_of_it(tmp_path):
         recording = composed.compose(tmp_path / f"{accident}.gasp", by_turns(1, accident=accident))
         text = gaspbpf.run("report", "-S", "delays", recording).stdout
         assert re.search(rf"^{who} +computes", text, re.MULTILINE)
+
+
+# --- in step, and then? -----------------------------------------------------
+
+
+def ring(steps, late, who=2, ranks_=4, work=10_000):
+    """Each rank computes and sends to the next one, then receives from the one before. Rank `who` - 1 takes `late` ns
+    more, but for the first step. A call takes 2 ns for itself."""
+    now, text = [1000] * ranks_, ranks(ranks_)
+    for step in range(steps):
+        sends = [time + work + (late if tid == who - 1 and step else 0) for tid, time in enumerate(now)]
+        text += "".join(send(tid + 1, time, time + 2, (tid + 1) % ranks_) for tid, time in enumerate(sends))
+        comes = [time + 10 for time in sends]
+        now = [max(comes[tid], sends[tid - 1] + 1) + 2 for tid in range(ranks_)]
+        text += "".join(receive(tid + 1, comes[tid], now[tid], (tid - 1) % ranks_) for tid in range(ranks_))
+    return text + f"end {max(now)}\n"
+
+
+def blamed(seen):
+    """ns by who is to blame."""
+    sums = {}
+    for cause in seen["delays"]["causes"]:
+        sums[cause["tid"]] = sums.get(cause["tid"], 0) + cause["direct_ns"] + cause["passed_on_ns"]
+    return sums
+
+
+@pytest.mark.parametrize("who", [1, 2, 4])
+def test_normal_work_in_a_chain_is_no_cause(tmp_path, who):
+    """One is late in each step, and the others wait for each other: it is the cause of all of it. (What those in between
+    do *while* they are waited for is their normal work.)"""
+    seen = report(tmp_path, ring(20, 4000, who))
+    waited = sum(states(seen).values())
+    assert waited > 20 * 4000 and blamed(seen)[who] >= 0.99 * waited
+    assert sum(cause["passed_on_ns"] for cause in seen["delays"]["causes"]) > waited / 4
+    assert sum(blamed(seen).values()) == waited
+    finding, = findings(seen)
+    assert finding["tid"] == who
+
+
+def test_what_a_wait_is_divided_by(tmp_path):
+    """Since the barrier rank 0 has computed 30 ns more than rank 1 in one place and 10 more in another, and as long in a
+    third; of what it did while rank 1 waited it knows the third only."""
+    text = ranks(3) + "".join(barrier(tid, 1000, 1010) for tid in (1, 2, 3))
+    text += send(3, 1011, 1012, 0) + send(3, 1013, 1014, 1)
+    text += receive(3, 1150, 1152, 0) + receive(3, 1153, 1155, 1) + barrier(3, 1160, 1270)
+    text += send(1, 1140, 1145, 2) + receive(1, 1205, 1210, 2) + barrier(1, 1260, 1270)
+    text += send(2, 1110, 1115, 2) + receive(2, 1165, 1170, 2) + barrier(2, 1220, 1270)
+    seen = report(tmp_path, text)
+    assert states(seen)["wait_at_barrier", 2, 1] == 40
+    assert {(cause["does"], cause["after"]["event"], victim["direct_ns"]) for cause in seen["delays"]["causes"]
+            for victim in cause["waiting"] if victim["tid"] == 2} == {
+        ("computes", "GASP_MPI_BARRIER", 30), ("computes", "GASP_MPI_SEND", 10)}
+
+
+def test_what_cannot_be_compared(tmp_path):
+    """Rank 0 has left the place where both met long after rank 1 had gone on: that is no common beginning."""
+    text = ranks(2) + send(2, 100, 102, 0) + receive(1, 300, 302, 1) + send(1, 400, 402, 1) + receive(2, 150, 405, 0)
+    seen = report(tmp_path, text)
+    assert states(seen) == {("late_sender", 2, 1): 250}
+    assert sum(blamed(seen).values()) == 250 and causes(seen)[1, "computes", ("INIT", "RECV")] == (150, 0)

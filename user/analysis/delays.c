@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * delays.c - who causes the waiting, and what it does meanwhile.
+ * delays.c - who causes the waiting, and by what.
  *
- * While one waits for another, that one does something: it computes, it is in a call, or it waits itself, for a third,
- * and so on. All waiting time is divided among what was done at the end of these chains (past.h). It is *direct* for
- * those who waited for that thread, and *passed on* for those who waited for somebody who waited. (Scalasca divides the
- * same time by another rule, by how much longer the late one has worked than its partner since they last met: Böhme and
- * others, Identifying the Root Causes of Wait States. Where all work is late alike, nothing is a delay there.)
+ * One waits for another because that one has done more, since both were in step, or has waited itself, for a third, who
+ * has done more, and so on. All waiting time is divided among what was done at the end of these chains (past.h). It is
+ * *direct* for those who waited for that thread, and *passed on* for those who waited for somebody who waited.
  *
  * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
@@ -25,7 +23,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "util/array.h"
 #include "util/log.h"
@@ -47,7 +44,6 @@ struct suffered {
 
 /* What a thread does at one place, also where nobody waits. */
 struct delay {
-	UT_hash_handle hh;
 	struct deed deed;
 	uint64_t times, lasted; /* how often it did that; ns */
 	double squares;         /* of how long it lasted, ns^2 */
@@ -67,9 +63,10 @@ struct delays {
 	const struct definitions *d;
 	uint32_t *same_site;
 	struct same_sites sites;
+	struct deeds deeds;
 	struct pasts *pasts;
-	struct delay *table; /* uthash */
-	size_t count;
+	struct delay **table; /* by the deed's number; NULL: that was not done */
+	size_t room;
 	struct delay **sorted; /* those for which somebody waited, the most first */
 	size_t nsorted;
 	struct suffered all;
@@ -89,31 +86,32 @@ static int begin(void **state, const struct definitions *d)
 	s->d = d;
 	s->same_site = report_same_sites(d);
 	s->sites = (struct same_sites){ s->same_site, d->nsites };
-	s->pasts = s->same_site ? pasts_new(d, &s->sites) : NULL;
+	s->pasts = s->same_site ? pasts_new(d, &s->deeds) : NULL;
 	return s->pasts ? 0 : -ENOMEM;
 }
 
-static struct delay *delay_of(struct delays *s, const struct deed *deed)
+/* NULL: out of memory. */
+static struct delay *delay_of(struct delays *s, uint32_t deed)
+{
+	struct delay **place;
+
+	if (array_reach(&s->table, &s->room, (size_t)deed + 1, sizeof(struct delay *)))
+		return NULL;
+	place = &s->table[deed];
+	if (!*place)
+		*place = calloc(1, sizeof(**place));
+	if (*place)
+		(*place)->deed = s->deeds.all[deed];
+	return *place;
+}
+
+/* What is beyond ROWS_MOST is unknown. NO_INDEX: out of memory. */
+static uint32_t number_of(struct delays *s, const struct deed *deed)
 {
 	const struct deed beyond = deed_unknown(deed->thread);
-	struct delay *delay;
+	uint32_t number = deeds_number(&s->deeds, deed);
 
-	HASH_FIND(hh, s->table, deed, sizeof(*deed), delay);
-	if (delay)
-		return delay;
-	if (s->count >= ROWS_MOST && deed->doing != DOING_UNKNOWN)
-		return delay_of(s, &beyond);
-	delay = calloc(1, sizeof(*delay));
-	if (!delay)
-		return NULL;
-	delay->deed = *deed;
-	HASH_ADD(hh, s->table, deed, sizeof(delay->deed), delay);
-	if (!delay->hh.tbl) {
-		free(delay);
-		return NULL;
-	}
-	s->count++;
-	return delay;
+	return number == NO_INDEX || number < ROWS_MOST ? number : deeds_number(&s->deeds, &beyond);
 }
 
 static void suffer(struct suffered *who, uint64_t ns, bool passed_on)
@@ -137,7 +135,7 @@ static void note_worst(struct delay *delay, uint64_t since, uint32_t waiting, ui
 	delay->worst[at] = one;
 }
 
-static int note(void *context, const struct deed *deed, uint64_t ns, bool passed_on)
+static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 {
 	struct delays *s = context;
 	struct delay *delay = delay_of(s, deed);
@@ -164,40 +162,55 @@ static int note(void *context, const struct deed *deed, uint64_t ns, bool passed
 	return 0;
 }
 
-static int did(struct delays *s, const struct deed *deed, uint64_t ns)
+/* It did that, until `end`, and waited before `start`. */
+static int did(struct delays *s, const struct deed *deed, uint64_t start, uint64_t end)
 {
-	struct delay *delay = delay_of(s, deed);
+	uint32_t number = number_of(s, deed);
+	struct delay *delay = number == NO_INDEX ? NULL : delay_of(s, number);
 
 	if (!delay)
 		return -ENOMEM;
 	delay->times++;
-	delay->lasted += ns;
-	delay->squares += (double)ns * ns;
-	return 0;
+	delay->lasted += end - start;
+	delay->squares += (double)(end - start) * (end - start);
+	return past_did(s->pasts, number, start, end);
 }
 
 static int work(void *state, const struct related_work *work)
 {
 	struct delays *s = state;
 	struct deed deed = deed_of_work(&s->sites, work);
-	int error = did(s, &deed, work->end - work->start);
 
-	return error ? error : past_work(s->pasts, work);
+	return did(s, &deed, work->start, work->end);
 }
 
 static int call(void *state, const struct related_call *call, const struct waited *waited)
 {
 	struct delays *s = state;
 	struct deed deed = deed_of_call(&s->sites, call);
-	int error = did(s, &deed, call->end - (waited ? waited->until : call->start));
+	int error = 0;
 
-	if (waited && !error) {
+	if (waited) {
 		s->waits++;
 		s->waiting = call->thread;
 		s->since = call->start;
-		error = past_blame(s->pasts, call->start, waited, note, s);
+		error = past_blame(s->pasts, call, waited, note, s);
 	}
-	return error ? error : past_call(s->pasts, call, waited);
+	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);
+}
+
+static int message(void *state, const struct related_call *sends, const struct related_call *receives)
+{
+	struct delays *s = state;
+
+	return past_message(s->pasts, sends, receives);
+}
+
+static int meeting(void *state, const struct meeting *meeting)
+{
+	struct delays *s = state;
+
+	return past_meeting(s->pasts, meeting);
 }
 
 static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
@@ -245,11 +258,12 @@ static double variance(double times, double lasted, double squares)
 static struct others others_there(const struct delays *s, const struct delay *of)
 {
 	double lasted = 0, squares = 0;
-	const struct delay *delay;
 	struct others o = { 0 };
 
-	for (delay = s->table; delay; delay = delay->hh.next) {
-		if (delay == of || !deed_is_same(&delay->deed, &of->deed))
+	for (size_t i = 0; i < s->room; i++) {
+		const struct delay *delay = s->table[i];
+
+		if (!delay || delay == of || !deed_is_same(&delay->deed, &of->deed))
 			continue;
 		o.threads++;
 		o.times += delay->times;
@@ -374,16 +388,15 @@ static int find(struct delays *s, struct report *r)
 static int end(void *state, struct report *r)
 {
 	struct delays *s = state;
-	struct delay *delay, *next;
 
 	pasts_free(s->pasts);
 	s->pasts = NULL;
-	s->sorted = calloc(s->count + 1, sizeof(*s->sorted));
+	s->sorted = calloc(s->room + 1, sizeof(*s->sorted));
 	if (!s->sorted)
 		return -ENOMEM;
-	HASH_ITER (hh, s->table, delay, next)
-		if (all_of(delay) && !thread_is_left_out(s->d, delay->deed.thread))
-			s->sorted[s->nsorted++] = delay;
+	for (size_t i = 0; i < s->room; i++)
+		if (s->table[i] && all_of(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
+			s->sorted[s->nsorted++] = s->table[i];
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
 	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10;
 	return find(s, r);
@@ -461,7 +474,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 {
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true },
-		{ .title = "Does meanwhile", .left = true, .shrinks = true },
+		{ .title = "Does", .left = true, .shrinks = true },
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "Direct" },
 		{ .title = "Passed on" },
@@ -494,7 +507,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%.1f%%", percent(sum(&cause->all), all));
 		table_cell(&t, "%s", people_label(s->d, &cause->waiting, text, sizeof(text)));
 	}
-	printer_heading(p, "  (what is done while others wait for it; passed on: they wait for one who waits for it)");
+	printer_heading(p, "  (what makes others wait for it; passed on: they wait for one who waits for it)");
 	printer_table(p, &t);
 	printer_rest(p, shown, count, "causes");
 }
@@ -556,24 +569,26 @@ static void put(void *state, const struct report *r, struct json *j)
 static void delays_free(void *state)
 {
 	struct delays *s = state;
-	struct delay *delay, *next;
 
 	if (!s)
 		return;
-	HASH_ITER (hh, s->table, delay, next) {
-		HASH_DEL(s->table, delay);
-		people_free(&delay->waiting);
-		free(delay->by_victim.slots);
-		free(delay->suffered);
-		free(delay);
+	for (size_t i = 0; i < s->room; i++) {
+		if (!s->table[i])
+			continue;
+		people_free(&s->table[i]->waiting);
+		free(s->table[i]->by_victim.slots);
+		free(s->table[i]->suffered);
+		free(s->table[i]);
 	}
+	free(s->table);
 	pasts_free(s->pasts);
+	deeds_free(&s->deeds);
 	free(s->same_site);
 	free(s->sorted);
 	free(s);
 }
 
-static const struct relations_ops relations = { .work = work, .call = call };
+static const struct relations_ops relations = { .work = work, .call = call, .message = message, .meeting = meeting };
 
 const struct analysis analysis_delays = {
 	.name = "delays",

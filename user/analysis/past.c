@@ -1,47 +1,117 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * past.c - what each thread did lately.
+ * past.c - what each thread did lately, and whom that makes wait.
  *
- * How far back one has to look is not known beforehand: the thread that waits may be far behind the one that it waits
- * for, as the schedule lets each go as far as it can. What ended before all threads' present is not asked for any more
- * and goes first when room is needed. A thread that stands still forever would keep all of it, so there is a limit;
- * what was forgotten because of it is unknown.
+ * **Blame.** Two threads that wait for each other now and then were in step when they last met: at a message from one
+ * to the other, at a barrier, in a collective operation. What the late one has done since, and more of it than the one
+ * that waits, is why it is late. So both pasts from there on are compared, deed by deed, and the wait is divided among
+ * what the late one did more of, in the same proportions (Böhme and others, Identifying the Root Causes of Wait States
+ * in Large-Scale Parallel Applications). If it waited more, that part belongs to those who caused its waits: each wait
+ * keeps the shares in which it was divided, so that this is not looked for again.
+ *
+ * Where both have not met yet, or the late one left that place after the other had gone on for long, or something is
+ * not known of either past, the wait is divided by what the late one did while it was waited for. So is the wait for a
+ * lock: who has it makes others wait by all that it does with it.
+ *
+ * **Memory.** How far back one has to look is not known beforehand: the thread that waits may be far behind the one
+ * that it waits for, as the schedule lets each go as far as it can. So what is kept of a past is what came after all
+ * threads' present, and BACK_MOST pieces before that; where a thread stands still, no more than PIECES_MOST. What is
+ * forgotten is unknown.
  */
 #include "analysis/past.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/index.h"
+#include "util/array.h"
+
 #define FIRST_ROOM 64
 #define PIECES_MOST (1u << 16) /* of one thread; a power of two, as all rooms are */
+#define BACK_MOST 256          /* of each of the two pasts that are compared */
 #define CHAIN_MOST 32          /* who waits for who waits for ... */
+#define CAUSES_MOST 64         /* of one wait */
+#define ORIGINS_MOST 8         /* that are kept of it */
+#define MEETINGS_KEPT 32       /* the last ones of each thread; a power of two */
+#define KNOWN_SHARE 95         /* percent of a past: to be compared */
+#define LAG_SHARE 4            /* of the wait: how much later the late one may have left where both met */
+
+/* Whom a wait comes from: the most of it. */
+struct origins {
+	unsigned count;
+	struct origin {
+		uint32_t deed;
+		double share;
+	} of[ORIGINS_MOST];
+};
 
 struct piece {
-	uint64_t start, end; /* ns */
-	struct deed deed;
-	uint32_t of; /* DOING_WAIT: the thread that it waited for */
+	uint64_t start, end;     /* ns */
+	uint32_t deed;           /* NO_INDEX: it waited */
+	uint32_t of;             /* then: the thread that it waited for, */
+	struct origins *origins; /* and who was to blame */
+};
+
+/* One that the thread took part in. */
+struct attended {
+	uint64_t number; /* the same for all who did; 0: none */
+	uint64_t left;   /* ns: the end of its call */
+	bool all;        /* each was in step with each; false: with `root` */
+	uint32_t root;
 };
 
 struct past {
 	struct piece *pieces; /* a ring: the n-th is at (first + n) & (room - 1) */
 	size_t first, count, room;
 	uint64_t present; /* ns: what it did until then is known */
+	struct attended attended[MEETINGS_KEPT];
+	uint64_t nattended;
+};
+
+/* When two threads last left a message behind: its last two, the latest first. */
+struct met {
+	struct {
+		uint64_t low, high; /* ns: of the thread with the lower index, and of the other */
+	} at[2];
+};
+
+/* Whom one wait comes from, while that is found. */
+struct causes {
+	unsigned count;
+	double all;
+	struct cause {
+		uint32_t deed;
+		bool passed_on;
+		double ns;
+	} of[CAUSES_MOST];
 };
 
 struct pasts {
-	struct same_sites sites;
+	struct deeds *deeds;
 	struct past *all;
 	size_t count;
+	struct index pairs; /* of threads -> place in met */
+	struct met *met;
+	size_t nmet, met_room;
+	uint64_t meetings;
+	/* What is compared: the same deeds of different threads have one kind. */
+	struct deeds kinds;
+	uint32_t *kind_of; /* by deed: 1 + kind; 0: not known yet */
+	size_t nkinds_of;
+	double *more; /* ns, by kind: how much more the late one did */
+	size_t nmore;
+	struct causes causes;
 };
 
-struct pasts *pasts_new(const struct definitions *d, const struct same_sites *sites)
+struct pasts *pasts_new(const struct definitions *d, struct deeds *deeds)
 {
 	struct pasts *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	p->sites = *sites;
+	p->deeds = deeds;
 	p->count = d->nthreads;
 	p->all = calloc(p->count + 1, sizeof(*p->all));
 	if (p->all)
@@ -50,19 +120,34 @@ struct pasts *pasts_new(const struct definitions *d, const struct same_sites *si
 	return NULL;
 }
 
+static struct piece *piece_at(const struct past *past, size_t n)
+{
+	return &past->pieces[(past->first + n) & (past->room - 1)];
+}
+
+static void forget_first(struct past *past)
+{
+	free(piece_at(past, 0)->origins);
+	past->first++;
+	past->count--;
+}
+
 void pasts_free(struct pasts *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
+		while (p->all[i].count)
+			forget_first(&p->all[i]);
 		free(p->all[i].pieces);
+	}
+	deeds_free(&p->kinds);
+	free(p->kind_of);
+	free(p->more);
+	free(p->pairs.slots);
+	free(p->met);
 	free(p->all);
 	free(p);
-}
-
-static struct piece *piece_at(const struct past *past, size_t n)
-{
-	return &past->pieces[(past->first + n) & (past->room - 1)];
 }
 
 /* --- feeding ------------------------------------------------------------------ */
@@ -74,14 +159,10 @@ static void forget_old(struct pasts *p, struct past *past)
 	for (size_t i = 0; i < p->count; i++)
 		if (p->all[i].present && p->all[i].present < needed)
 			needed = p->all[i].present;
-	while (past->count > 1 && piece_at(past, 1)->end <= needed) { /* the last of them says what was before */
-		past->first++;
-		past->count--;
-	}
-	if (past->count == PIECES_MOST) {
-		past->first += PIECES_MOST / 2;
-		past->count -= PIECES_MOST / 2;
-	}
+	while (past->count > BACK_MOST && piece_at(past, BACK_MOST)->end <= needed)
+		forget_first(past);
+	for (size_t i = 0; past->count > PIECES_MOST / 2 && i < PIECES_MOST / 2 && past->room == PIECES_MOST; i++)
+		forget_first(past);
 }
 
 /* NULL: out of memory. */
@@ -108,9 +189,9 @@ static struct piece *add(struct pasts *p, struct past *past)
 	return piece_at(past, past->count++);
 }
 
-static int put(struct pasts *p, const struct piece *piece)
+static int put(struct pasts *p, uint32_t thread, const struct piece *piece)
 {
-	struct past *past = &p->all[piece->deed.thread];
+	struct past *past = &p->all[thread];
 	struct piece *place;
 
 	past->present = piece->end;
@@ -123,31 +204,128 @@ static int put(struct pasts *p, const struct piece *piece)
 	return 0;
 }
 
-int past_work(struct pasts *p, const struct related_work *work)
+int past_did(struct pasts *p, uint32_t deed, uint64_t start, uint64_t end)
 {
-	const struct piece piece = { work->start, work->end, deed_of_work(&p->sites, work), NO_INDEX };
+	const struct piece piece = { .start = start, .end = end, .deed = deed, .of = NO_INDEX };
 
-	return put(p, &piece);
+	return put(p, p->deeds->all[deed].thread, &piece);
 }
 
-int past_call(struct pasts *p, const struct related_call *call, const struct waited *waited)
+int past_meeting(struct pasts *p, const struct meeting *meeting)
 {
-	struct piece piece = { call->start, call->end, deed_of_call(&p->sites, call), NO_INDEX };
+	bool all = meeting->state == WAIT_AT_BARRIER || meeting->state == WAIT_AT_NXN;
 
-	if (waited) {
-		struct piece wait = { call->start, waited->until, piece.deed, waited->of.thread };
-		int error;
+	if (meeting->in_halves || (!all && meeting->root < 0))
+		return 0;
+	p->meetings++;
+	for (unsigned i = 0; i < meeting->ncalls; i++) {
+		struct past *past = &p->all[meeting->calls[i].thread];
 
-		wait.deed.doing = DOING_WAIT;
-		error = put(p, &wait);
-		if (error)
-			return error;
-		piece.start = waited->until;
+		past->attended[past->nattended++ % MEETINGS_KEPT] = (struct attended){
+			.number = p->meetings,
+			.left = meeting->calls[i].end,
+			.all = all,
+			.root = all ? NO_INDEX : meeting->calls[meeting->root].thread,
+		};
 	}
-	return put(p, &piece);
+	return 0;
 }
 
-/* --- blame ---------------------------------------------------------------------- */
+int past_message(struct pasts *p, const struct related_call *sends, const struct related_call *receives)
+{
+	bool ordered = sends->thread < receives->thread;
+	const struct related_call *low = ordered ? sends : receives, *high = ordered ? receives : sends;
+	struct index_slot *slot = index_find(&p->pairs, index_key(low->thread, high->thread));
+	struct met *met;
+
+	if (!slot)
+		return -ENOMEM;
+	if (slot->value == INDEX_FREE) {
+		if (array_one_more(&p->met, &p->met_room, p->nmet, sizeof(*p->met))) {
+			p->pairs.used--;
+			return -ENOMEM;
+		}
+		p->met[p->nmet] = (struct met){ 0 };
+		slot->value = p->nmet++;
+	}
+	met = &p->met[slot->value];
+	met->at[1] = met->at[0];
+	met->at[0].low = low->end;
+	met->at[0].high = high->end;
+	return 0;
+}
+
+/* --- where two were in step ------------------------------------------------------- */
+
+/* When each of them left it. */
+struct step {
+	bool known;
+	uint64_t waiting, late; /* ns */
+};
+
+/* The call's thread waited for the other one. */
+struct wait {
+	uint32_t waiting, late;
+	uint64_t since, until; /* ns */
+};
+
+static void take_later(struct step *step, const struct wait *wait, uint64_t waiting, uint64_t late)
+{
+	if (waiting > wait->since || late > wait->until || !waiting || !late)
+		return; /* this one */
+	if (!step->known || waiting > step->waiting)
+		*step = (struct step){ true, waiting, late };
+}
+
+static void look_at_messages(const struct pasts *p, const struct wait *wait, struct step *step)
+{
+	bool ordered = wait->waiting < wait->late;
+	const struct index_slot *slot = index_known(&p->pairs, ordered ? index_key(wait->waiting, wait->late)
+								       : index_key(wait->late, wait->waiting));
+
+	for (int i = 0; slot && i < 2; i++) {
+		const struct met *met = &p->met[slot->value];
+
+		take_later(step, wait, ordered ? met->at[i].low : met->at[i].high,
+			   ordered ? met->at[i].high : met->at[i].low);
+	}
+}
+
+static const struct attended *attended_at(const struct past *past, uint64_t n)
+{
+	return &past->attended[n % MEETINGS_KEPT];
+}
+
+static uint64_t first_kept(const struct past *past)
+{
+	return past->nattended > MEETINGS_KEPT ? past->nattended - MEETINGS_KEPT : 0;
+}
+
+/* The latest that both took part in, before this wait. */
+static void look_at_meetings(const struct pasts *p, const struct wait *wait, struct step *step)
+{
+	const struct past *a = &p->all[wait->waiting], *b = &p->all[wait->late];
+	uint64_t i = a->nattended, k = b->nattended;
+
+	while (i > first_kept(a) && k > first_kept(b)) {
+		const struct attended *mine = attended_at(a, i - 1), *its = attended_at(b, k - 1);
+
+		if (mine->number > its->number) {
+			i--;
+		} else if (mine->number < its->number) {
+			k--;
+		} else if (mine->left <= wait->since && its->left <= wait->until &&
+			   (mine->all || mine->root == wait->waiting || mine->root == wait->late)) {
+			take_later(step, wait, mine->left, its->left);
+			return;
+		} else {
+			i--;
+			k--;
+		}
+	}
+}
+
+/* --- both pasts compared ------------------------------------------------------------ */
 
 /* How many of its pieces began before that time. */
 static size_t begun_before(const struct past *past, uint64_t time)
@@ -165,44 +343,302 @@ static size_t begun_before(const struct past *past, uint64_t time)
 	return low;
 }
 
-struct blame {
-	const struct pasts *pasts;
-	past_told *told;
-	void *context;
+/* Some of the pieces, from the last one on, and how much of each counts. */
+struct window {
+	const struct past *past;
+	uint64_t from, to;
+	size_t next; /* piece + 1 */
 };
 
-static int tell_unknown(const struct blame *b, uint32_t thread, uint64_t ns, bool passed_on)
+static struct window window_of(const struct past *past, uint64_t from, uint64_t to)
+{
+	return (struct window){ past, from, to, begun_before(past, to) };
+}
+
+/* NULL: there is no more. ns: of it, in the window. */
+static const struct piece *window_next(struct window *w, uint64_t *ns)
+{
+	const struct piece *piece = w->next ? piece_at(w->past, --w->next) : NULL;
+	uint64_t start, end;
+
+	if (!piece || piece->end <= w->from)
+		return NULL;
+	start = piece->start > w->from ? piece->start : w->from;
+	end = piece->end < w->to ? piece->end : w->to;
+	*ns = end > start ? end - start : 0;
+	return piece;
+}
+
+#define KIND_WAIT 0 /* all waits are one kind; the others are 1 + that of the deed */
+
+/* NO_INDEX: out of memory. */
+static uint32_t kind_of(struct pasts *p, const struct piece *piece)
+{
+	struct deed kind;
+	uint32_t number;
+
+	if (piece->deed == NO_INDEX)
+		return KIND_WAIT;
+	if (array_reach(&p->kind_of, &p->nkinds_of, (size_t)piece->deed + 1, sizeof(*p->kind_of)))
+		return NO_INDEX;
+	if (!p->kind_of[piece->deed]) {
+		kind = p->deeds->all[piece->deed];
+		kind.thread = 0;
+		number = deeds_number(&p->kinds, &kind);
+		if (number == NO_INDEX)
+			return NO_INDEX;
+		p->kind_of[piece->deed] = 1 + number;
+	}
+	return p->kind_of[piece->deed];
+}
+
+static bool is_known(const struct pasts *p, const struct piece *piece)
+{
+	return piece->deed == NO_INDEX || p->deeds->all[piece->deed].doing != DOING_UNKNOWN;
+}
+
+/* Whether nearly all of that past can be compared. */
+static bool is_whole(const struct pasts *p, struct window w)
+{
+	uint64_t known = 0, ns;
+	const struct piece *piece;
+
+	if (w.to == w.from)
+		return true;
+	for (size_t i = 0; (piece = window_next(&w, &ns)); i++) {
+		if (i == BACK_MOST || !is_known(p, piece))
+			return false;
+		known += ns;
+	}
+	return (double)known * 100 >= (double)(w.to - w.from) * KNOWN_SHARE;
+}
+
+/* Adds up what was done, by kind. 0 or -ENOMEM. */
+static int add_up(struct pasts *p, struct window w, double sign)
+{
+	const struct piece *piece;
+	uint64_t ns;
+
+	while ((piece = window_next(&w, &ns))) {
+		uint32_t kind = kind_of(p, piece);
+
+		if (kind == NO_INDEX || array_reach(&p->more, &p->nmore, (size_t)kind + 1, sizeof(*p->more)))
+			return -ENOMEM;
+		p->more[kind] += sign * ns;
+	}
+	return 0;
+}
+
+static void forget_sums(struct pasts *p, struct window w)
+{
+	const struct piece *piece;
+	uint64_t ns;
+
+	while ((piece = window_next(&w, &ns))) {
+		uint32_t kind = piece->deed == NO_INDEX      ? KIND_WAIT
+				: piece->deed < p->nkinds_of ? p->kind_of[piece->deed]
+							     : KIND_WAIT;
+		if (kind < p->nmore)
+			p->more[kind] = 0;
+	}
+}
+
+static void add_cause(struct causes *causes, uint32_t deed, double ns, bool passed_on)
+{
+	unsigned i = 0;
+
+	while (i < causes->count && (causes->of[i].deed != deed || causes->of[i].passed_on != passed_on))
+		i++;
+	if (i == CAUSES_MOST || ns <= 0)
+		return;
+	if (i == causes->count)
+		causes->of[causes->count++] = (struct cause){ deed, passed_on, 0 };
+	causes->of[i].ns += ns;
+	causes->all += ns;
+}
+
+/* NO_INDEX: out of memory. */
+static uint32_t unknown_deed(struct pasts *p, uint32_t thread)
 {
 	const struct deed deed = deed_unknown(thread);
 
-	return ns ? b->told(b->context, &deed, ns, passed_on) : 0;
+	return deeds_number(p->deeds, &deed);
 }
 
-/* What the thread did from `from` to `to`. */
-static int blame(const struct blame *b, uint32_t thread, uint64_t from, uint64_t to, unsigned chain)
+static int add_unknown(struct pasts *p, uint32_t thread, double ns, bool passed_on)
 {
-	const struct past *past = &b->pasts->all[thread];
+	uint32_t deed = ns > 0 ? unknown_deed(p, thread) : 0;
+
+	if (deed == NO_INDEX)
+		return -ENOMEM;
+	add_cause(&p->causes, deed, ns, passed_on);
+	return 0;
+}
+
+/* A wait is divided as it was when it came by. */
+static int add_wait(struct pasts *p, const struct piece *piece, double ns)
+{
+	if (!piece->origins || !piece->origins->count)
+		return add_unknown(p, piece->of, ns, true);
+	for (unsigned i = 0; i < piece->origins->count; i++)
+		add_cause(&p->causes, piece->origins->of[i].deed, ns * piece->origins->of[i].share, true);
+	return 0;
+}
+
+/* What of each kind is more, to those who did it. *more: its part of what the late one did of the kind in all. */
+static int divide(struct pasts *p, struct window late)
+{
+	struct window again = late;
+	const struct piece *piece;
+	uint64_t ns, waits = 0;
 	int error = 0;
 
-	for (size_t i = begun_before(past, to); i-- && to > from && !error;) {
-		const struct piece *piece = piece_at(past, i);
-		uint64_t start = piece->start > from ? piece->start : from, end = piece->end < to ? piece->end : to;
+	while ((piece = window_next(&again, &ns)))
+		waits += piece->deed == NO_INDEX ? ns : 0;
+	while (!error && (piece = window_next(&late, &ns))) {
+		uint32_t kind = kind_of(p, piece);
 
-		if (end <= from)
-			break;
-		error = tell_unknown(b, thread, to - end, chain > 0);
-		to = start;
-		if (!error)
-			error = piece->deed.doing == DOING_WAIT && chain < CHAIN_MOST
-					? blame(b, piece->of, start, end, chain + 1)
-					: b->told(b->context, &piece->deed, end - start, chain > 0);
+		if (kind == NO_INDEX)
+			return -ENOMEM;
+		if (p->more[kind] <= 0)
+			continue;
+		if (kind == KIND_WAIT) {
+			error = add_wait(p, piece, p->more[kind] * ns / waits);
+		} else {
+			add_cause(&p->causes, piece->deed, p->more[kind], false);
+			p->more[kind] = 0; /* all of it is of this deed */
+		}
 	}
-	return error ? error : tell_unknown(b, thread, to - from, chain > 0);
+	return error;
 }
 
-int past_blame(const struct pasts *p, uint64_t from, const struct waited *waited, past_told *told, void *context)
+/* *done: the causes are known. 0 or -ENOMEM. */
+static int compare(struct pasts *p, const struct wait *wait, bool *done)
 {
-	const struct blame b = { p, told, context };
+	struct window mine, its;
+	struct step step = { 0 };
+	int error;
 
-	return waited->until > from ? blame(&b, waited->of.thread, from, waited->until, 0) : 0;
+	look_at_messages(p, wait, &step);
+	look_at_meetings(p, wait, &step);
+	if (!step.known ||
+	    (step.late > step.waiting && step.late - step.waiting > (wait->until - wait->since) / LAG_SHARE))
+		return 0;
+	mine = window_of(&p->all[wait->waiting], step.waiting, wait->since);
+	its = window_of(&p->all[wait->late], step.late, wait->until);
+	if (!is_whole(p, mine) || !is_whole(p, its))
+		return 0;
+	error = add_up(p, its, 1) ?: add_up(p, mine, -1) ?: divide(p, its);
+	forget_sums(p, mine);
+	forget_sums(p, its);
+	*done = p->causes.all > 0;
+	return error;
+}
+
+/* --- what it did meanwhile --------------------------------------------------------------- */
+
+/* What the thread did from `from` to `to`. */
+static int meanwhile(struct pasts *p, uint32_t thread, uint64_t from, uint64_t to, unsigned chain)
+{
+	struct window w = window_of(&p->all[thread], from, to);
+	const struct piece *piece;
+	uint64_t ns;
+	int error = 0;
+
+	while (to > from && !error && (piece = window_next(&w, &ns))) {
+		uint64_t end = piece->end < to ? piece->end : to, start = end - ns;
+
+		error = add_unknown(p, thread, to - end, chain > 0);
+		to = start;
+		if (error)
+			return error;
+		if (piece->deed == NO_INDEX && chain < CHAIN_MOST)
+			error = meanwhile(p, piece->of, start, end, chain + 1);
+		else if (piece->deed == NO_INDEX)
+			error = add_unknown(p, piece->of, ns, true);
+		else
+			add_cause(&p->causes, piece->deed, ns, chain > 0);
+	}
+	return error ?: add_unknown(p, thread, to - from, chain > 0);
+}
+
+/* --- telling -------------------------------------------------------------------------------- */
+
+/* Each its share of the wait: whole ns, and all of it. */
+static int tell(const struct causes *causes, uint64_t wait, past_told *told, void *context)
+{
+	double before = 0;
+	uint64_t done = 0;
+	int error = 0;
+
+	for (unsigned i = 0; i < causes->count && !error; i++) {
+		uint64_t until;
+
+		before += causes->of[i].ns;
+		until = i + 1 == causes->count ? wait : (uint64_t)llround(before / causes->all * (double)wait);
+		if (until > wait)
+			until = wait;
+		if (until > done)
+			error = told(context, causes->of[i].deed, until - done, causes->of[i].passed_on);
+		done = until > done ? until : done;
+	}
+	return error;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct cause *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->deed < y->deed ? -1 : x->deed > y->deed;
+}
+
+/* Those who have most of it, as parts of all of theirs. Sorts the causes. NULL: out of memory. */
+static struct origins *origins_of(struct causes *causes)
+{
+	struct origins *origins = calloc(1, sizeof(*origins));
+	double all = 0;
+
+	if (!origins)
+		return NULL;
+	qsort(causes->of, causes->count, sizeof(*causes->of), by_ns);
+	for (unsigned i = 0; i < causes->count && i < ORIGINS_MOST; i++) {
+		origins->of[origins->count++] = (struct origin){ causes->of[i].deed, causes->of[i].ns };
+		all += causes->of[i].ns;
+	}
+	for (unsigned i = 0; i < origins->count; i++)
+		origins->of[i].share /= all;
+	return origins;
+}
+
+int past_blame(struct pasts *p, const struct related_call *call, const struct waited *waited, past_told *told,
+	       void *context)
+{
+	const struct wait wait = { call->thread, waited->of.thread, call->start, waited->until };
+	struct piece piece = { .start = wait.since, .end = wait.until, .deed = NO_INDEX, .of = wait.late };
+	bool done = false;
+	int error;
+
+	if (wait.until <= wait.since)
+		return 0;
+	p->causes.count = 0;
+	p->causes.all = 0;
+	error = waited->state == WAIT_FOR_LOCK ? 0 : compare(p, &wait, &done);
+	if (!error && !done) {
+		p->causes.count = 0;
+		p->causes.all = 0;
+		error = meanwhile(p, wait.late, wait.since, wait.until, 0);
+	}
+	if (!error)
+		error = tell(&p->causes, wait.until - wait.since, told, context);
+	if (error)
+		return error;
+	piece.origins = origins_of(&p->causes);
+	if (!piece.origins)
+		return -ENOMEM;
+	error = put(p, wait.waiting, &piece);
+	if (error)
+		free(piece.origins);
+	return error;
 }

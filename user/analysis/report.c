@@ -242,6 +242,13 @@ static int tell_call(void *context, const struct related_call *call, const struc
 	return HAND_ON(r, call, call, waited);
 }
 
+static int tell_message(void *context, const struct related_call *sends, const struct related_call *receives)
+{
+	struct reporter *r = context;
+
+	return HAND_ON(r, message, sends, receives);
+}
+
 static int tell_meeting(void *context, const struct meeting *meeting)
 {
 	struct reporter *r = context;
@@ -252,7 +259,7 @@ static int tell_meeting(void *context, const struct meeting *meeting)
 static int read_relations(struct reporter *r, struct recording *recording)
 {
 	const struct relations_ops ops = {
-		.work = tell_work, .call = tell_call, .meeting = tell_meeting, .context = r
+		.work = tell_work, .call = tell_call, .message = tell_message, .meeting = tell_meeting, .context = r
 	};
 	struct relations_counts counts;
 	struct efficiencies efficiencies;

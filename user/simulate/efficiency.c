@@ -36,27 +36,70 @@ static void longer(uint64_t *time, uint64_t than)
 		*time = than;
 }
 
+/* From where on it counts: without what sets up the runtime, where that is told apart. */
+static struct milestone beginning(const struct sim_thread *thread)
+{
+	struct milestone begins = { .old = thread->begin };
+
+	if (thread->set_up.known)
+		return thread->set_up;
+	for (unsigned s = 0; s < SCENARIOS; s++)
+		begins.now.at[s] = thread->begin;
+	return begins;
+}
+
+/* Up to where: likewise. */
+static struct milestone ending(const struct sim_thread *thread)
+{
+	if (thread->ends.known && (!thread->set_up.known || thread->ends.old >= thread->set_up.old))
+		return thread->ends;
+	return (struct milestone){ true, thread->old, thread->useful, thread->now };
+}
+
+static void earlier(struct milestone *first, const struct milestone *than)
+{
+	if (than->old < first->old)
+		first->old = than->old;
+	for (unsigned s = 0; s < SCENARIOS; s++)
+		if (than->now.at[s] < first->now.at[s])
+			first->now.at[s] = than->now.at[s];
+}
+
+static bool counts(const struct sim_thread *thread)
+{
+	return thread->takes_part && thread->begun;
+}
+
 static struct both measure(const struct sim *sim)
 {
+	struct milestone first = { .old = UINT64_MAX }, begins, ends;
 	struct both both = { 0 };
-	uint64_t begin = UINT64_MAX;
 
-	for (size_t i = 0; i < sim->d->nthreads; i++)
-		if (sim->threads[i].takes_part && sim->threads[i].begun && sim->threads[i].begin < begin)
-			begin = sim->threads[i].begin;
+	for (unsigned s = 0; s < SCENARIOS; s++)
+		first.now.at[s] = UINT64_MAX;
+	for (size_t i = 0; i < sim->d->nthreads; i++) {
+		if (!counts(&sim->threads[i]))
+			continue;
+		begins = beginning(&sim->threads[i]);
+		earlier(&first, &begins);
+	}
 	for (size_t i = 0; i < sim->d->nthreads; i++) {
 		const struct sim_thread *thread = &sim->threads[i];
+		uint64_t useful;
 
-		if (!thread->takes_part || !thread->begun)
+		if (!counts(thread))
 			continue;
+		begins = beginning(thread);
+		ends = ending(thread);
+		useful = ends.useful > begins.useful ? ends.useful - begins.useful : 0;
 		both.before.threads = ++both.after.threads;
-		longer(&both.before.time, thread->old - begin);
-		longer(&both.before.ideal, thread->now.at[IDEAL_BEFORE] - begin);
-		longer(&both.after.time, thread->now.at[AS_TOLD] - begin);
-		longer(&both.after.ideal, thread->now.at[IDEAL_AFTER] - begin);
-		both.before.useful += thread->useful;
+		longer(&both.before.time, ends.old - first.old);
+		longer(&both.before.ideal, ends.now.at[IDEAL_BEFORE] - first.now.at[IDEAL_BEFORE]);
+		longer(&both.after.time, ends.now.at[AS_TOLD] - first.now.at[AS_TOLD]);
+		longer(&both.after.ideal, ends.now.at[IDEAL_AFTER] - first.now.at[IDEAL_AFTER]);
+		both.before.useful += useful;
 		both.after.useful += thread->useful_after;
-		longer(&both.before.most_useful, thread->useful);
+		longer(&both.before.most_useful, useful);
 		longer(&both.after.most_useful, thread->useful_after);
 	}
 	return both;

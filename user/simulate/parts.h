@@ -235,6 +235,11 @@ struct sim_thread {
 	bool lossy_gap;                /* the next piece of work is not traced */
 	bool takes_part;               /* it has operations that depend on others */
 	uint64_t useful, useful_after; /* ns */
+	struct milestone {
+		bool known;
+		uint64_t old, useful; /* ns */
+		struct times now;
+	} set_up, ends; /* relations.c: it has set up its runtime, and is about to end it */
 };
 
 /* A time in the definitions, to be moved when the first thread of its process comes there. */

@@ -161,6 +161,29 @@ static int tell_meeting(struct teller *teller, const struct sim *sim, struct ins
 	return teller->ops->meeting(teller->ops->context, &meeting);
 }
 
+static int tell_message(const struct teller *teller, const struct related_call *receives, const struct half *mine)
+{
+	struct related_call sends;
+
+	if (!mine || mine->is_send || mine->alone || !mine->other)
+		return 0;
+	sends = call_of_half(mine->other);
+	return teller->ops->message(teller->ops->context, &sends, receives);
+}
+
+static int tell_messages(const struct teller *teller, const struct op *op)
+{
+	const struct related_call call = call_of(op);
+	int error;
+
+	if (!teller->ops->message || op->facts->begins)
+		return 0;
+	error = tell_message(teller, &call, op->recv);
+	for (unsigned i = 0; i < op->nhalves && !error; i++)
+		error = tell_message(teller, &call, op->halves[i]);
+	return error;
+}
+
 /* --- work ---------------------------------------------------------------------- */
 
 static bool same_call(const struct relief *relief, struct called a, struct called b)
@@ -255,8 +278,17 @@ static bool is_small(const struct sim *sim, const struct op *op)
 	       (role == ROLE_TRY && !op->hold);
 }
 
+static struct milestone milestone(const struct sim_thread *thread)
+{
+	return (struct milestone){ true, thread->old, thread->useful, thread->now };
+}
+
 int relations_enter(struct sim *sim, const struct op *op)
 {
+	struct sim_thread *thread = &sim->threads[op->thread];
+
+	if (sim->d->probes[op->probe].role == ROLE_EXIT)
+		thread->ends = milestone(thread);
 	return is_small(sim, op) ? 0 : finish_work(sim, op->thread, (struct called){ op->probe, op->site });
 }
 
@@ -264,11 +296,14 @@ int relations_op(struct sim *sim, const struct op *op)
 {
 	struct teller *teller = sim->teller;
 	struct related_work *work = &teller->work[op->thread];
+	struct sim_thread *thread = &sim->threads[op->thread];
 	struct related_call call = call_of(op);
 	struct waited waited;
 	bool waits;
 	int error = 0;
 
+	if (sim->d->probes[op->probe].role == ROLE_INIT && !thread->set_up.known)
+		thread->set_up = milestone(thread);
 	if (is_small(sim, op))
 		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
 	waits = find_wait(sim, op, &waited);
@@ -277,9 +312,9 @@ int relations_op(struct sim *sim, const struct op *op)
 		error = tell_meeting(teller, sim, op->instances[i]);
 	if (op->instance && !error && !op->facts->begins && op->kind != KIND_NOTIFY)
 		error = tell_meeting(teller, sim, op->instance);
-	if (error || !teller->ops->call)
-		return error;
-	return teller->ops->call(teller->ops->context, &call, waits ? &waited : NULL);
+	if (!error && teller->ops->call)
+		error = teller->ops->call(teller->ops->context, &call, waits ? &waited : NULL);
+	return error ? error : tell_messages(teller, op);
 }
 
 bool relations_send_waits(const struct sim *sim, const struct op *op, const struct half *send)

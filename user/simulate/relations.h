@@ -87,6 +87,8 @@ struct relations_ops {
 	int (*work)(void *context, const struct related_work *work);
 	/* A call, that waited for somebody; NULL: for nobody, as far as is known. */
 	int (*call)(void *context, const struct related_call *call, const struct waited *waited);
+	/* A message, after the call in which it was received: that may be one that waits for it. */
+	int (*message)(void *context, const struct related_call *sends, const struct related_call *receives);
 	/* Before all calls of it. */
 	int (*meeting)(void *context, const struct meeting *meeting);
 	void *context;
