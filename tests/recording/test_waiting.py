@@ -268,3 +268,12 @@ def test_what_cannot_be_compared(tmp_path):
     seen = report(tmp_path, text)
     assert states(seen) == {("late_sender", 2, 1): 250}
     assert sum(blamed(seen).values()) == 250 and causes(seen)[1, "computes", ("INIT", "RECV")] == (150, 0)
+
+
+def test_setting_up_and_ending_are_apart(tmp_path):
+    """All that counts is from 1000, when the first one has set up its runtime, to 1450: each computes for 200 ns."""
+    text = ranks(2, init=False) + call(1, 0, 1000, "MPI_Init") + call(2, 0, 1010, "MPI_Init")
+    text += barrier(1, 1200, 1250) + barrier(2, 1210, 1250)
+    text += call(1, 1250, 9000, "MPI_Finalize") + call(2, 1250, 9000, "MPI_Finalize")
+    seen = report(tmp_path, text)["efficiency"]
+    assert (seen["time_ns"], seen["load_balance"], seen["communication"]) == (250, 1, 0.8)
