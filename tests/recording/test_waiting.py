@@ -44,7 +44,8 @@ def causes(seen):
 def test_a_late_sender_and_a_late_arrival(tmp_path):
     seen = report(tmp_path, composed.LATE_SENDER)
     assert states(seen) == {("late_sender", 2, 1): 50, ("wait_at_barrier", 1, 2): 80}
-    assert causes(seen) == {(1, "computes", ("INIT", "SEND")): (50, 0), (2, "computes", ("RECV", "BARRIER")): (80, 0)}
+    assert causes(seen) == {(1, "computes", ("INIT", "SEND")): (50, 0), (2, "computes", ("RECV", "BARRIER")): (71, 0),
+                            (2, "calls", "RECV"): (9, 0)}  # it left the receive 20 ns later: 20 of 170
 
 
 def test_waiting_is_passed_on(tmp_path):
@@ -262,12 +263,17 @@ def test_what_a_wait_is_divided_by(tmp_path):
         ("computes", "GASP_MPI_BARRIER", 30), ("computes", "GASP_MPI_SEND", 10)}
 
 
-def test_what_cannot_be_compared(tmp_path):
-    """Rank 0 has left the place where both met long after rank 1 had gone on: that is no common beginning."""
+def test_who_left_the_place_later(tmp_path):
+    """Rank 1 has sent, and goes on from 102; it computes for 48 ns. Rank 0 receives that at 300 only: what it did from
+    102 on is why it is late."""
     text = ranks(2) + send(2, 100, 102, 0) + receive(1, 300, 302, 1) + send(1, 400, 402, 1) + receive(2, 150, 405, 0)
     seen = report(tmp_path, text)
     assert states(seen) == {("late_sender", 2, 1): 250}
-    assert sum(blamed(seen).values()) == 250 and causes(seen)[1, "computes", ("INIT", "RECV")] == (150, 0)
+    computes, receives, again = 198, 2, 98
+    assert sum(blamed(seen).values()) == 250
+    assert {key[2]: direct for key, (direct, _) in causes(seen).items()} == {
+        place: pytest.approx(250 * ns / (computes + receives + again), abs=1)
+        for place, ns in ((("INIT", "RECV"), computes), ("RECV", receives), (("RECV", "SEND"), again))}
 
 
 def test_setting_up_and_ending_are_apart(tmp_path):

@@ -9,9 +9,10 @@
  * in Large-Scale Parallel Applications). If it waited more, that part belongs to those who caused its waits: each wait
  * keeps the shares in which it was divided, so that this is not looked for again.
  *
- * Where both have not met yet, or the late one left that place after the other had gone on for long, or something is
- * not known of either past, the wait is divided by what the late one did while it was waited for. So is the wait for a
- * lock: who has it makes others wait by all that it does with it.
+ * Each has left that place at its own time; where the late one left later, what kept it there counts, too.
+ *
+ * Where both have not met yet, or something is not known of either past, the wait is divided by what the late one did
+ * while it was waited for. So is the wait for a lock: who has it makes others wait by all that it does with it.
  *
  * **Memory.** How far back one has to look is not known beforehand: the thread that waits may be far behind the one
  * that it waits for, as the schedule lets each go as far as it can. So what is kept of a past is what came after all
@@ -36,7 +37,6 @@
 #define ORIGINS_MOST 8         /* that are kept of it */
 #define MEETINGS_KEPT 32       /* the last ones of each thread; a power of two */
 #define KNOWN_SHARE 95         /* percent of a past: to be compared */
-#define LAG_SHARE 4            /* of the wait: how much later the late one may have left where both met */
 
 /* Whom a wait comes from: the most of it. */
 struct origins {
@@ -521,9 +521,10 @@ static int compare(struct pasts *p, const struct wait *wait, bool *done)
 
 	look_at_messages(p, wait, &step);
 	look_at_meetings(p, wait, &step);
-	if (!step.known ||
-	    (step.late > step.waiting && step.late - step.waiting > (wait->until - wait->since) / LAG_SHARE))
+	if (!step.known)
 		return 0;
+	if (step.late > step.waiting)
+		step.late = step.waiting; /* what kept it there is a part of it */
 	mine = window_of(&p->all[wait->waiting], step.waiting, wait->since);
 	its = window_of(&p->all[wait->late], step.late, wait->until);
 	if (!is_whole(p, mine) || !is_whole(p, its))
