@@ -46,9 +46,10 @@ def test_the_evidence_of_one(recording):
 
 
 @pytest.mark.parametrize("condition, status", [
-    ("waiting>20%", 3), ("waiting > 21", 0), ("waiting>20.9", 3), ("imbalance>0", 0), ("inefficiency>36", 3),
-    ("inefficiency>37", 0), ("communication>39", 0), ("serialisation>23", 3), ("transfer>20", 0), ("gain>25", 3), ("lost>0", 0),
-    ("waitin>20", 1), ("waiting", 1), ("waiting>x", 1), ("waiting>20%!", 1)])
+    ("waiting>20%", 3), ("waiting > 21", 0), ("waiting>20.9", 3), ("imbalance>0", 0),
+    ("inefficiency>36", 3), ("inefficiency>37", 0), ("communication>39", 0), ("serialisation>23", 3),
+    ("transfer>20", 0), ("gain>25", 3), ("lost>0", 0), ("waitin>20", 1), ("waiting", 1), ("waiting>x", 1),
+    ("waiting>20%!", 1)])
 def test_a_condition(recording, condition, status):
     report("--fail-on", condition, recording, expect=status)
     report("--section", "events", "--fail-on", condition, recording, expect=status)

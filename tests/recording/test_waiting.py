@@ -237,8 +237,8 @@ def blamed(seen):
 
 @pytest.mark.parametrize("who", [1, 2, 4])
 def test_normal_work_in_a_chain_is_no_cause(tmp_path, who):
-    """One is late in each step, and the others wait for each other: it is the cause of all of it. (What those in between
-    do *while* they are waited for is their normal work.)"""
+    """One is late in each step, and the others wait for each other: it is the cause of all of it. (What those in
+    between do *while* they are waited for is their normal work.)"""
     seen = report(tmp_path, ring(20, 4000, who))
     waited = sum(states(seen).values())
     assert waited > 20 * 4000 and blamed(seen)[who] >= 0.99 * waited
@@ -249,8 +249,8 @@ def test_normal_work_in_a_chain_is_no_cause(tmp_path, who):
 
 
 def test_what_a_wait_is_divided_by(tmp_path):
-    """Since the barrier rank 0 has computed 30 ns more than rank 1 in one place and 10 more in another, and as long in a
-    third; of what it did while rank 1 waited it knows the third only."""
+    """Since the barrier rank 0 has computed 30 ns more than rank 1 in one place and 10 more in another, and as long in
+    a third, which is all that it did while rank 1 waited."""
     text = ranks(3) + "".join(barrier(tid, 1000, 1010) for tid in (1, 2, 3))
     text += send(3, 1011, 1012, 0) + send(3, 1013, 1014, 1)
     text += receive(3, 1150, 1152, 0) + receive(3, 1153, 1155, 1) + barrier(3, 1160, 1270)
