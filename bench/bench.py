@@ -15,6 +15,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import analysing  # noqa: E402
 import costs  # noqa: E402
 import figures  # noqa: E402
 import growth  # noqa: E402
@@ -33,6 +34,7 @@ PARTS = {
     "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
     "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
     "export": reading.exporting, "growth": growth.growth, "simulate": simulating.simulating,
+    "analyses": analysing.analysing,
     "start": joining.start, "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
     "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top,
 }

@@ -47,8 +47,8 @@ def smallest(threads, probes=1):
 
 
 class Measured:
-    """A command's end: wall seconds, peak memory in MB, standard output. watch: memory is wanted, and the clock looked
-    at less often."""
+    """A command's end: seconds of the clock and of CPU, peak memory in MB, standard output. watch: memory is wanted,
+    and the clock looked at less often."""
 
     def __init__(self, *command, watch):
         with tempfile.TemporaryFile("w+", dir=BUILD) as out, tempfile.TemporaryFile("w+", dir=BUILD) as errors:
@@ -60,6 +60,7 @@ class Measured:
                 time.sleep(0.001 if time.monotonic() - started < 0.2 else 0.02)
             _, status, usage = os.wait4(process.pid, 0)
             self.seconds = time.monotonic() - started
+            self.cpu = usage.ru_utime + usage.ru_stime
             process.returncode = os.waitstatus_to_exitcode(status)
             for stream in (out, errors):
                 stream.seek(0)
