@@ -87,6 +87,16 @@ def test_a_send_that_waits_for_its_receive(tmp_path, third, sender, receiver):
                             (receiver, "computes", ("RECV", "RECV")): (5, 0)}
 
 
+def test_sends_of_a_long_recording_wait_for_their_receives(tmp_path):
+    """It is gone through in parts, and nearly always somebody is in a send whose receive is in the next part."""
+    rounds = 10_000
+    calls = (send(1, start + 10, start + 100, 1) + receive(2, start + 90, start + 95, 0)
+             for start in range(1000, 1000 + 100 * rounds, 100))
+    seen = report(tmp_path, ranks(2) + "".join(calls), "wait_states")
+    assert states(seen) == {("late_receiver", 1, 2): 80 * rounds}
+    assert [pair["waits"] for pair in seen["wait_states"]["pairs"]] == [rounds]
+
+
 def test_only_the_root_of_a_reduction_waits_unless_others_stay(tmp_path):
     def reduce(tid, start, end):
         return call(tid, start, end, "MPI_Reduce", **{"comm.id": 0, "comm.rank": tid - 1, "root": 0})

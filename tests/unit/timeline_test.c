@@ -99,6 +99,8 @@ struct reading {
 	unsigned lanes;
 	uint64_t starts, ends, atomics, gaps;
 	uint64_t hash[THREADS];
+	bool in_parts;
+	uint64_t parts, until, behind; /* behind: starts that were to be told before `until` was */
 };
 
 static uint64_t mix(uint64_t hash, uint64_t a, uint64_t b, uint64_t c)
@@ -135,6 +137,7 @@ static int check_event(void *context, const struct definitions *d, const struct 
 		*open = realloc(*open, (*nopen + 1) * sizeof(**open));
 		(*open)[(*nopen)++] = (struct open_call){ span->start, span->end, span->sequence };
 	}
+	r->behind += event->type == EVENT_START && event->time <= r->until;
 	r->starts += event->type == EVENT_START;
 	r->ends += event->type == EVENT_END;
 	r->atomics += event->type == EVENT_ATOMIC;
@@ -157,12 +160,30 @@ static int check_gap(void *context, const struct definitions *d, const struct ga
 	return 0;
 }
 
+static int note_part(void *context, uint64_t time)
+{
+	struct reading *r = context;
+
+	assert_true(time > r->until);
+	r->until = time;
+	r->parts++;
+	return 0;
+}
+
+static void end_chunk(void *context, size_t done, size_t all)
+{
+	((struct reading *)context)->until = 0;
+}
+
 static void job_read(struct job *job, struct reading *r, bool keep)
 {
-	struct timeline_ops ops = { .event = check_event, .gap = check_gap, .context = r };
+	struct timeline_ops ops = { .event = check_event, .gap = check_gap, .progress = end_chunk, .context = r };
 	struct recording *recording;
+	bool in_parts = r->in_parts;
 
 	memset(r, 0, sizeof(*r));
+	if (in_parts)
+		ops.part = note_part;
 	if (keep)
 		r->out = open_memstream(&r->text, &r->size);
 	assert_int_equal(recording_finish(job->writer), 0);
@@ -184,7 +205,7 @@ static void job_read(struct job *job, struct reading *r, bool keep)
 
 static void assert_events(struct job *job, const char *expected)
 {
-	struct reading r;
+	struct reading r = { 0 };
 
 	job_read(job, &r, true);
 	assert_string_equal(r.text, expected);
@@ -265,7 +286,7 @@ static void a_gap_stands_where_it_was(void **state)
 static void a_long_call_starts_in_time(void **state)
 {
 	struct job job;
-	struct reading r;
+	struct reading r = { 0 };
 	const unsigned many = 200000;
 
 	job_open(&job);
@@ -286,7 +307,7 @@ static void a_long_call_starts_in_time(void **state)
 static void a_deep_recursion_comes_out_from_its_top(void **state)
 {
 	struct job job;
-	struct reading r;
+	struct reading r = { 0 };
 	const unsigned deep = 500;
 
 	job_open(&job);
@@ -307,6 +328,7 @@ struct tree {
 	uint64_t now;
 	uint64_t hash;
 	unsigned left, step;
+	bool whole; /* chunks as large as they get */
 };
 
 static void grow(struct tree *tree, unsigned depth)
@@ -324,21 +346,23 @@ static void grow(struct tree *tree, unsigned depth)
 	tree->hash = mix(tree->hash, EVENT_END, START_TIME + tree->now, (uint64_t)probe << 32 | depth);
 	job_call(tree->job, tree->thread, probe, depth, start, tree->now, GB_END_RETURN);
 	tree->now += tree->step;
-	if (random() % 100 == 0)
+	if (!tree->whole && random() % 100 == 0)
 		recording_flush(tree->job->writer);
 }
 
 /* `step` 0: many times are equal, and then only the rules of nesting can be checked. */
-static void grow_and_read(unsigned seed, unsigned step, unsigned calls)
+static void grow_and_read(unsigned seed, unsigned step, unsigned calls, bool in_parts)
 {
+	struct reading r = { .in_parts = in_parts };
 	struct tree trees[THREADS];
-	struct reading r;
 	struct job job;
 
 	srandom(seed);
 	job_open(&job);
 	for (uint32_t i = 0; i < THREADS; i++)
-		trees[i] = (struct tree){ .job = &job, .thread = i, .now = 1, .left = calls, .step = step };
+		trees[i] = (struct tree){
+			.job = &job, .thread = i, .now = 1, .left = calls, .step = step, .whole = in_parts
+		};
 	for (bool more = true; more;) {
 		more = false;
 		for (uint32_t i = 0; i < THREADS; i++) {
@@ -350,6 +374,8 @@ static void grow_and_read(unsigned seed, unsigned step, unsigned calls)
 	job_read(&job, &r, false);
 	assert_int_equal(r.starts, THREADS * calls);
 	assert_int_equal(r.lanes, 1);
+	assert_int_equal(r.behind, 0);
+	assert_true(!in_parts || r.parts > 10);
 	for (uint32_t i = 0; i < THREADS && step; i++)
 		assert_true(r.hash[i] == trees[i].hash);
 }
@@ -357,14 +383,22 @@ static void grow_and_read(unsigned seed, unsigned step, unsigned calls)
 static void random_trees_come_out_as_they_grew(void **state)
 {
 	for (unsigned seed = 1; seed <= 20; seed++)
-		grow_and_read(seed, 1, 2000);
-	grow_and_read(99, 1, 60000);
+		grow_and_read(seed, 1, 2000, false);
+	grow_and_read(99, 1, 60000, false);
 }
 
 static void equal_times_nest_too(void **state)
 {
 	for (unsigned seed = 1; seed <= 40; seed++)
-		grow_and_read(seed, 0, 1000);
+		grow_and_read(seed, 0, 1000, false);
+}
+
+/* A large chunk can be told in several parts: all threads up to a time, then all up to a later one. */
+static void parts_change_nothing(void **state)
+{
+	grow_and_read(7, 1, 15000, true); /* one chunk */
+	grow_and_read(8, 1, 60000, true);
+	grow_and_read(9, 0, 15000, true);
 }
 
 /* Spans without any sense still give events that nest, with a warning. */
@@ -372,7 +406,7 @@ static void nonsense_nests(void **state)
 {
 	for (unsigned seed = 1; seed <= 20; seed++) {
 		struct job job;
-		struct reading r;
+		struct reading r = { 0 };
 
 		srandom(seed);
 		job_open(&job);
@@ -400,6 +434,7 @@ int main(void)
 		cmocka_unit_test(a_deep_recursion_comes_out_from_its_top),
 		cmocka_unit_test(random_trees_come_out_as_they_grew),
 		cmocka_unit_test(equal_times_nest_too),
+		cmocka_unit_test(parts_change_nothing),
 		cmocka_unit_test(nonsense_nests),
 	};
 

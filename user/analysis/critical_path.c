@@ -248,7 +248,7 @@ static int simulate_parts(struct critical_path *s, struct report *r)
 	}
 	if (!count || r->calls > r->simulates)
 		return 0;
-	error = relations_relieve(r->recording, reliefs, count, gains);
+	error = relations_relieve(r->relations, reliefs, count, gains);
 	for (size_t i = 0; i < count && !error; i++) {
 		parts[i]->has_gain = true;
 		parts[i]->gain = gains[i];

@@ -306,7 +306,7 @@ static int find_gain(const struct delays *s, const struct report *r, const struc
 	if (r->calls > r->simulates)
 		return 0;
 	finding->has_gain = true;
-	return relations_relieve(r->recording, &relief, 1, &finding->gain);
+	return relations_relieve(r->relations, &relief, 1, &finding->gain);
 }
 
 /* --- findings ------------------------------------------------------------------ */

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST_SIZE 1024
+#define FIRST_SIZE 32 /* many are small: there is one for each cause of waiting (delays.c) */
 
 static int index_grow(struct index *index)
 {

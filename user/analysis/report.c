@@ -57,6 +57,7 @@ void reporter_free(struct reporter *r)
 			r->all[i].is->free(r->all[i].state);
 	if (r->finished)
 		report_free(&r->report);
+	relations_free(r->relations);
 	profile_free(r->profile);
 	free(r->all);
 	free(r->note);
@@ -174,92 +175,113 @@ static bool has_calls(const struct reporter *r, uint64_t roles)
 	return false;
 }
 
-static bool wants_events(const struct made_analysis *one)
+/* Those that are told, picked out once: most calls are told several of them. */
+struct listeners {
+	const struct made_analysis *all[ANALYSES_MOST];
+	size_t count;
+};
+
+static void listen(struct listeners *listeners, const struct made_analysis *one)
 {
-	return one->made && one->is->event;
+	if (listeners->count < ANALYSES_MOST)
+		listeners->all[listeners->count++] = one;
 }
 
 static int tell_event(void *context, const struct definitions *d, const struct event *event)
 {
-	const struct reporter *r = context;
+	const struct listeners *listeners = context;
 	uint64_t role = ROLE_BIT(d->probes[event->span->probe].role);
 	int error = 0;
 
-	for (size_t i = 0; i < r->count && !error; i++)
-		if (wants_events(&r->all[i]) && r->all[i].is->roles & role)
-			error = r->all[i].is->event(r->all[i].state, d, event);
+	for (size_t i = 0; i < listeners->count && !error; i++)
+		if (listeners->all[i]->is->roles & role)
+			error = listeners->all[i]->is->event(listeners->all[i]->state, d, event);
 	return error;
 }
 
 static int tell_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
-	const struct reporter *r = context;
+	const struct listeners *listeners = context;
 	int error = 0;
 
-	for (size_t i = 0; i < r->count && !error; i++)
-		if (wants_events(&r->all[i]) && r->all[i].is->gap)
-			error = r->all[i].is->gap(r->all[i].state, d, gap);
+	for (size_t i = 0; i < listeners->count && !error; i++)
+		if (listeners->all[i]->is->gap)
+			error = listeners->all[i]->is->gap(listeners->all[i]->state, d, gap);
 	return error;
 }
 
 static int read_events(struct reporter *r, struct recording *recording)
 {
-	struct timeline_ops ops = { .event = tell_event, .gap = tell_gap, .context = r };
-	bool wanted = false;
+	struct listeners listeners = { .count = 0 };
+	struct timeline_ops ops = { .event = tell_event, .gap = tell_gap, .context = &listeners };
 
 	for (size_t i = 0; i < r->count; i++) {
-		if (!wants_events(&r->all[i]))
+		if (!r->all[i].made || !r->all[i].is->event)
 			continue;
-		wanted = true;
+		listen(&listeners, &r->all[i]);
 		ops.roles |= r->all[i].is->roles;
 	}
-	return wanted && has_calls(r, ops.roles) ? timeline_read_merged(recording, &ops) : 0;
+	return listeners.count && has_calls(r, ops.roles) ? timeline_read_merged(recording, &ops) : 0;
 }
 
 /* --- relations: each is handed on to all that want it ----------------------- */
 
-#define HAND_ON(r, member, ...)                                                                                 \
-	({                                                                                                      \
-		int error = 0;                                                                                  \
-                                                                                                                \
-		for (size_t i = 0; i < (r)->count && !error; i++)                                               \
-			if ((r)->all[i].made && (r)->all[i].is->relations && (r)->all[i].is->relations->member) \
-				error = (r)->all[i].is->relations->member((r)->all[i].state, __VA_ARGS__);      \
-		error;                                                                                          \
+struct relation_listeners {
+	struct listeners work, call, message, meeting;
+};
+
+#define HAND_ON(told, member, ...)                                                                   \
+	({                                                                                           \
+		const struct listeners *all = &((const struct relation_listeners *)(told))->member;  \
+		int error = 0;                                                                       \
+                                                                                                     \
+		for (size_t i = 0; i < all->count && !error; i++)                                    \
+			error = all->all[i]->is->relations->member(all->all[i]->state, __VA_ARGS__); \
+		error;                                                                               \
 	})
 
 static int tell_work(void *context, const struct related_work *work)
 {
-	struct reporter *r = context;
-
-	return HAND_ON(r, work, work);
+	return HAND_ON(context, work, work);
 }
 
 static int tell_call(void *context, const struct related_call *call, const struct waited *waited)
 {
-	struct reporter *r = context;
-
-	return HAND_ON(r, call, call, waited);
+	return HAND_ON(context, call, call, waited);
 }
 
 static int tell_message(void *context, const struct related_call *sends, const struct related_call *receives)
 {
-	struct reporter *r = context;
-
-	return HAND_ON(r, message, sends, receives);
+	return HAND_ON(context, message, sends, receives);
 }
 
 static int tell_meeting(void *context, const struct meeting *meeting)
 {
-	struct reporter *r = context;
+	return HAND_ON(context, meeting, meeting);
+}
 
-	return HAND_ON(r, meeting, meeting);
+static void find_listeners(const struct reporter *r, struct relation_listeners *listeners)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct relations_ops *ops = r->all[i].made ? r->all[i].is->relations : NULL;
+
+		if (ops && ops->work)
+			listen(&listeners->work, &r->all[i]);
+		if (ops && ops->call)
+			listen(&listeners->call, &r->all[i]);
+		if (ops && ops->message)
+			listen(&listeners->message, &r->all[i]);
+		if (ops && ops->meeting)
+			listen(&listeners->meeting, &r->all[i]);
+	}
 }
 
 static int read_relations(struct reporter *r, struct recording *recording)
 {
+	struct relation_listeners listeners = { .work.count = 0 };
 	const struct relations_ops ops = {
-		.work = tell_work, .call = tell_call, .message = tell_message, .meeting = tell_meeting, .context = r
+		.work = tell_work, .call = tell_call, .message = tell_message, .meeting = tell_meeting,
+		.context = &listeners
 	};
 	struct relations_counts counts;
 	struct efficiencies efficiencies;
@@ -268,8 +290,12 @@ static int read_relations(struct reporter *r, struct recording *recording)
 
 	for (size_t i = 0; i < r->count; i++)
 		wanted |= r->all[i].made && wants_relations(&r->all[i]);
-	error = wanted ? relations_read(recording, &ops, &counts, &efficiencies) : 0;
-	for (size_t i = 0; i < r->count && wanted && !error; i++)
+	if (!wanted)
+		return 0;
+	find_listeners(r, &listeners);
+	r->relations = relations_new(recording);
+	error = r->relations ? relations_read(r->relations, &ops, &counts, &efficiencies) : -ENOMEM;
+	for (size_t i = 0; i < r->count && !error; i++)
 		if (r->all[i].made && r->all[i].is->related)
 			r->all[i].is->related(r->all[i].state, &counts, &efficiencies);
 	return error;
@@ -280,14 +306,13 @@ int reporter_read(struct reporter *r, struct recording *recording)
 	struct span_sink sink = reporter_sink(r);
 	int error;
 
-	r->recording = recording;
 	error = begin(r, recording_definitions(recording), true);
 
 	if (!error)
 		error = recording_read(recording, &sink);
 	if (!error)
-		error = read_events(r, recording);
-	return error ? error : read_relations(r, recording);
+		error = read_relations(r, recording);
+	return error ? error : read_events(r, recording); /* faster where it has been read before */
 }
 
 uint64_t reporter_calls(const struct reporter *r)
@@ -313,7 +338,6 @@ int reporter_relate(struct reporter *r, struct recording *recording)
 	int error = 0;
 
 	r->ended_live = true;
-	r->recording = recording;
 	for (size_t i = 0; i < r->count && !error; i++) {
 		struct made_analysis *one = &r->all[i];
 
@@ -323,8 +347,8 @@ int reporter_relate(struct reporter *r, struct recording *recording)
 		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
 	}
 	if (!error)
-		error = read_events(r, recording);
-	return error ? error : read_relations(r, recording);
+		error = read_relations(r, recording);
+	return error ? error : read_events(r, recording); /* faster where it has been read before */
 }
 
 int reporter_note(struct reporter *r, const char *text)
@@ -351,7 +375,7 @@ int reporter_finish(struct reporter *r)
 	if (error || r->finished)
 		return error;
 	r->finished = true;
-	r->report.recording = r->recording;
+	r->report.relations = r->relations;
 	r->report.note = r->note;
 	r->report.simulates = r->ended_live ? SIMULATED_LIVE : SIMULATED_LATER;
 	error = end_all(r, false);

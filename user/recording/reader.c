@@ -32,6 +32,8 @@
 struct span_place {
 	struct chunk chunk;
 	size_t late, nlate; /* in recording.late, file order */
+	bool floor_known;   /* it has been read */
+	uint64_t floor;     /* ns: recording_chunk_floor() */
 };
 
 struct recording {
@@ -181,7 +183,7 @@ static const char *add_place(struct recording *r, const struct chunk *chunk)
 		r->places = grown;
 		r->places_room = room;
 	}
-	r->places[r->nplaces++] = (struct span_place){ *chunk, first, late_settle(&r->late) };
+	r->places[r->nplaces++] = (struct span_place){ .chunk = *chunk, .late = first, .nlate = late_settle(&r->late) };
 	return NULL;
 }
 
@@ -566,6 +568,19 @@ static void leave_out(struct recording *r, size_t *nspans, size_t *ngaps)
 	*ngaps = gaps;
 }
 
+static uint64_t find_floor(const struct recording_chunk *chunk)
+{
+	uint64_t floor = UINT64_MAX;
+
+	for (size_t i = 0; i < chunk->nspans; i++)
+		if (!chunk->late[i] && chunk->spans[i].start < floor)
+			floor = chunk->spans[i].start;
+	for (size_t i = 0; i < chunk->ngaps; i++)
+		if (chunk->gaps[i].after < floor)
+			floor = chunk->gaps[i].after;
+	return floor;
+}
+
 int recording_read_chunk(struct recording *r, size_t index, struct recording_chunk *chunk)
 {
 	struct records records = { 0 };
@@ -602,5 +617,18 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 	if (r->some_left_out)
 		leave_out(r, &nspans, &ngaps);
 	*chunk = (struct recording_chunk){ r->spans, nspans, r->is_late, r->gaps, r->gap_before, ngaps };
+	if (!r->places[index].floor_known)
+		r->places[index].floor = find_floor(chunk);
+	r->places[index].floor_known = true;
 	return 0;
+}
+
+int recording_chunk_floor(struct recording *r, size_t index, uint64_t *floor)
+{
+	struct recording_chunk chunk;
+	int error = index < r->nplaces && r->places[index].floor_known ? 0 : recording_read_chunk(r, index, &chunk);
+
+	if (!error)
+		*floor = r->places[index].floor;
+	return error;
 }

@@ -489,6 +489,8 @@ size_t recording_chunks(const struct recording *recording);
  * -ENODATA where it is damaged (said once): what the chunks before it hold is all there is; other -errno, said.
  */
 int recording_read_chunk(struct recording *recording, size_t index, struct recording_chunk *chunk);
+/* Before that (ns) nothing begins in this chunk but late spans. It is read where that was not done before. As above. */
+int recording_chunk_floor(struct recording *recording, size_t index, uint64_t *floor);
 
 /* A late span in short. */
 struct late_start {

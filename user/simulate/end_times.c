@@ -55,9 +55,9 @@ typedef void event_callback(void *self, struct cpf_func_event *event);
 static int call_event(struct sim *sim, enum scenario s, enum callback in, event_callback *callback,
 		      struct cpf_func_event *event, uint64_t *end)
 {
-	struct cpf_func_event before = *event;
-
 	if (callback) {
+		struct cpf_func_event before = *event;
+
 		plugin_enter(sim, s, in);
 		callback(sim->plugins[s]->self, event);
 		plugin_leave(sim, s);
@@ -124,7 +124,7 @@ int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_
 /* A call that has nothing to do with others: the program's (alone), the runtime's, or one of which nothing is known. */
 static int ask_event(struct sim *sim, struct op *op, enum callback in)
 {
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, op->received,
 							   op->new_start.at[s],
@@ -228,17 +228,18 @@ int ask_send(struct sim *sim, struct op *op)
 {
 	struct half *send = op->send;
 
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = op->new_start.at[s], end = start + (op->recv ? 0 : op->end - op->start);
-		struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, 0, start, end),
-				      event_before = event;
-		struct cpf_p2p message = message_of(sim, send, send->other, s, 0, CPF_SEND_END | CPF_SEND_END_SET, end,
-						    0),
-			       before = message;
-		int error;
 
 		if (plugin->ProcessNonBlockingSend) {
+			struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, 0, start, end),
+					      event_before = event;
+			struct cpf_p2p message = message_of(sim, send, send->other, s, 0,
+							    CPF_SEND_END | CPF_SEND_END_SET, end, 0),
+				       before = message;
+			int error;
+
 			plugin_enter(sim, s, IN_SEND);
 			plugin->ProcessNonBlockingSend(plugin->self, &event, &message);
 			plugin_leave(sim, s);
@@ -270,7 +271,7 @@ int ask_message(struct sim *sim, struct half *send, struct half *receive, bool s
 			 (send->asked ? CPF_SEND_END : 0) | (set_receive ? CPF_RECV_END | CPF_RECV_END_SET : 0) |
 			 (receive->begins ? CPF_IRECV_START : 0);
 
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = send->new_start.at[s], receive_start = receive->new_start.at[s];
 		uint64_t send_end = send->asked ? send->new_end.at[s]
@@ -280,10 +281,11 @@ int ask_message(struct sim *sim, struct half *send, struct half *receive, bool s
 		uint64_t receive_end = !set_receive ? 0
 						    : usual_end(receive->start, send->start, receive->end,
 								receive_start, start);
-		struct cpf_p2p message = message_of(sim, send, receive, s, receive_start, valid, send_end, receive_end),
-			       before = message;
 
 		if (plugin->ProcessP2P) {
+			struct cpf_p2p message = message_of(sim, send, receive, s, receive_start, valid, send_end,
+							    receive_end),
+				       before = message;
 			int error;
 
 			plugin_enter(sim, s, IN_P2P);
@@ -292,15 +294,43 @@ int ask_message(struct sim *sim, struct half *send, struct half *receive, bool s
 			error = check_message(sim, IN_P2P, &before, &message);
 			if (error)
 				return error;
+			send_end = message._sendEndTime;
+			receive_end = message._recvEndTime;
 		}
 		if (set_send)
-			send->new_end.at[s] = message._sendEndTime;
+			send->new_end.at[s] = send_end;
 		if (set_receive)
-			receive->new_end.at[s] = message._recvEndTime;
+			receive->new_end.at[s] = receive_end;
 	}
 	send->asked |= set_send;
 	receive->asked |= set_receive;
 	return 0;
+}
+
+static void half_ends(const struct sim *sim, struct half *half, enum scenario s, uint64_t end, uint64_t *last)
+{
+	half->new_end.at[s] = end;
+	half->asked |= s == sim->scenarios - 1;
+	if (end > *last)
+		*last = end;
+}
+
+/* Nobody is asked. */
+static int usual_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count, enum scenario s)
+{
+	uint64_t start = op->new_start.at[s], end = start;
+	int error = 0;
+
+	for (unsigned i = 0; i < count && !error; i++) {
+		struct half *mine = halves[i], *other = mine->other;
+		uint64_t usual = usual_wait_end(op, other->start, start, other->new_start.at[s]);
+
+		error = plugin_check_end(sim, IN_WAIT, mine->thread, mine->is_send ? mine->new_start.at[s] : start,
+					 usual);
+		half_ends(sim, mine, s, usual, &end);
+	}
+	op->new_end.at[s] = end;
+	return error;
 }
 
 static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsigned count, enum scenario s,
@@ -327,19 +357,14 @@ static int call_wait(struct sim *sim, struct op *op, struct half **halves, unsig
 		pointers[i] = &messages[i];
 	}
 	memcpy(before, messages, count * sizeof(*messages));
-	if (plugin->ProcessP2PWaitAllSome) {
-		plugin_enter(sim, s, IN_WAIT);
-		plugin->ProcessP2PWaitAllSome(plugin->self, pointers, count);
-		plugin_leave(sim, s);
-	}
+	plugin_enter(sim, s, IN_WAIT);
+	plugin->ProcessP2PWaitAllSome(plugin->self, pointers, count);
+	plugin_leave(sim, s);
 	for (unsigned i = 0; i < count && !error; i++) {
 		uint64_t told = halves[i]->is_send ? messages[i]._sendEndTime : messages[i]._recvEndTime;
 
 		error = check_message(sim, IN_WAIT, &before[i], &messages[i]);
-		halves[i]->new_end.at[s] = told;
-		halves[i]->asked |= s == SCENARIOS - 1;
-		if (told > end)
-			end = told;
+		half_ends(sim, halves[i], s, told, &end);
 	}
 	op->new_end.at[s] = end;
 	return error;
@@ -361,8 +386,11 @@ int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned coun
 		pointers = malloc(count * sizeof(*pointers));
 	if (!messages || !pointers)
 		error = -ENOMEM;
-	for (enum scenario s = 0; s < SCENARIOS && !error; s++)
-		error = call_wait(sim, op, halves, count, s, &messages[0].message, &messages[count].message, pointers);
+	for (enum scenario s = 0; s < sim->scenarios && !error; s++)
+		error = sim->plugins[s]->ProcessP2PWaitAllSome
+				? call_wait(sim, op, halves, count, s, &messages[0].message, &messages[count].message,
+					    pointers)
+				: usual_wait(sim, op, halves, count, s);
 	if (messages != few)
 		free(messages);
 	if (pointers != few_pointers)
@@ -374,7 +402,7 @@ int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned coun
 
 int ask_one_sided(struct sim *sim, struct op *op)
 {
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = op->new_start.at[s], bytes = op->sent > 0       ? (uint64_t)op->sent
 							      : op->received > 0 ? (uint64_t)op->received
@@ -408,7 +436,7 @@ int ask_lock(struct sim *sim, struct op *op)
 {
 	const struct hold *previous = op->hold && op->kind == KIND_ACQUIRE ? op->hold->previous : NULL;
 
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = op->new_start.at[s], end = start + (op->end - op->start);
 

@@ -44,23 +44,29 @@ struct together {
 	uint64_t latest, new_first, new_latest;
 };
 
-static struct together together(const struct instance *instance, size_t size, enum scenario s)
+void instance_reach(struct instance *instance, unsigned index, const struct times *start)
 {
-	struct together t = { 0, UINT64_MAX, 0 };
+	struct participant *member = &instance->members[index];
+	const struct participant *last = instance->last == NO_INDEX ? NULL : &instance->members[instance->last];
 
-	for (size_t i = 0; i < size; i++) {
-		const struct participant *member = &instance->members[i];
-
-		if (!member->reached)
-			continue;
-		if (member->start > t.latest)
-			t.latest = member->start;
-		if (member->new_start.at[s] > t.new_latest)
-			t.new_latest = member->new_start.at[s];
-		if (member->new_start.at[s] < t.new_first)
-			t.new_first = member->new_start.at[s];
+	member->reached = true;
+	member->new_start = *start;
+	instance->reached++;
+	/* Of those that came at the same time it is the first in their order. */
+	if (!last || member->start > last->start || (member->start == last->start && index < instance->last))
+		instance->last = index;
+	for (enum scenario s = 0; s < SCENARIOS; s++) {
+		if (start->at[s] > instance->new_latest.at[s])
+			instance->new_latest.at[s] = start->at[s];
+		if (start->at[s] < instance->new_first.at[s])
+			instance->new_first.at[s] = start->at[s];
 	}
-	return t;
+}
+
+static struct together together(const struct instance *instance, enum scenario s)
+{
+	return (struct together){ instance->last == NO_INDEX ? 0 : instance->members[instance->last].start,
+				  instance->new_first.at[s], instance->new_latest.at[s] };
 }
 
 static uint64_t usual_collective_end(const struct sim *sim, const struct instance *instance, unsigned index,
@@ -76,12 +82,32 @@ static uint64_t usual_collective_end(const struct sim *sim, const struct instanc
 	return start + (member->end - member->start);
 }
 
+/* Nobody is asked. */
+static int usual_collective(struct sim *sim, struct instance *instance, enum scenario s)
+{
+	const struct together t = together(instance, s);
+	const struct participant *root = root_of(sim, instance);
+	int error = 0;
+
+	for (size_t i = 0; i < groups_size(instance->group) && !error; i++) {
+		struct participant *member = &instance->members[i];
+
+		if (!member->reached)
+			continue;
+		member->new_end.at[s] = usual_collective_end(sim, instance, i, s, &t, root);
+		member->decided = true;
+		error = plugin_check_end(sim, IN_COLLOP, member->thread, member->new_start.at[s],
+					 member->new_end.at[s]);
+	}
+	return error;
+}
+
 static int call_collective(struct sim *sim, struct instance *instance, enum scenario s, void *room,
 			   struct cpf_func_event **events)
 {
 	const struct cpf_plugin *plugin = sim->plugins[s];
 	size_t size = groups_size(instance->group), count = 0;
-	struct together t = together(instance, size, s);
+	struct together t = together(instance, s);
 	const struct participant *root = root_of(sim, instance);
 	uint8_t *at = room, *before = at + size * sizeof(struct cpf_func_event);
 	uint32_t root_index = CPF_NONE;
@@ -108,13 +134,11 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
 				      root_index,     { events, count } };
 	struct cpf_coll_op same = collop;
 
-	if (plugin->ProcessCollOp) {
-		plugin_enter(sim, s, IN_COLLOP);
-		plugin->ProcessCollOp(plugin->self, &collop);
-		plugin_leave(sim, s);
-		if (memcmp(&same, &collop, sizeof(same)))
-			return plugin_broke(sim, IN_COLLOP, plugin_changed, CPF_NONE, t.new_first, 0);
-	}
+	plugin_enter(sim, s, IN_COLLOP);
+	plugin->ProcessCollOp(plugin->self, &collop);
+	plugin_leave(sim, s);
+	if (memcmp(&same, &collop, sizeof(same)))
+		return plugin_broke(sim, IN_COLLOP, plugin_changed, CPF_NONE, t.new_first, 0);
 	for (size_t i = 0, n = 0; i < size && !error; i++) {
 		struct cpf_func_event *was = (struct cpf_func_event *)(before + n * sizeof(*was));
 		struct cpf_func_event *event = (struct cpf_func_event *)(at + n * sizeof(*event));
@@ -151,7 +175,7 @@ static int leave_as_recorded(struct sim *sim, struct instance *instance)
 	for (size_t i = 0; i < groups_size(instance->group); i++) {
 		struct participant *member = &instance->members[i];
 
-		for (enum scenario s = 0; s < SCENARIOS; s++)
+		for (enum scenario s = 0; s < sim->scenarios; s++)
 			member->new_end.at[s] = member->new_start.at[s] + (member->end - member->start);
 		sim->counts.apart += member->reached;
 		member->decided |= member->reached;
@@ -162,17 +186,18 @@ static int leave_as_recorded(struct sim *sim, struct instance *instance)
 int ask_collective(struct sim *sim, struct instance *instance)
 {
 	size_t size = groups_size(instance->group);
+	int error;
 
 	if (instance_is_none(sim, instance))
 		return leave_as_recorded(sim, instance);
-	void *room = malloc(2 * size * sizeof(struct cpf_func_event));
-	struct cpf_func_event **events = malloc(size * sizeof(*events));
-	int error = room && events ? 0 : -ENOMEM;
-
-	for (enum scenario s = 0; s < SCENARIOS && !error; s++)
-		error = call_collective(sim, instance, s, room, events);
-	free(room);
-	free(events);
+	/* First the pointers, then the events and what they were before. */
+	error = array_reach(&sim->events, &sim->events_room, size,
+			    sizeof(struct cpf_func_event *) + 2 * sizeof(struct cpf_func_event));
+	for (enum scenario s = 0; s < sim->scenarios && !error; s++)
+		error = sim->plugins[s]->ProcessCollOp
+				? call_collective(sim, instance, s, (struct cpf_func_event **)sim->events + size,
+						  sim->events)
+				: usual_collective(sim, instance, s);
 	return error;
 }
 
@@ -182,7 +207,7 @@ static uint64_t awaited(const struct sim *sim, const struct instance *instance, 
 	const struct participant *root = root_of(sim, instance);
 
 	if (waits_for_all(sim, instance, member))
-		return together(instance, groups_size(instance->group), AS_TOLD).latest;
+		return together(instance, AS_TOLD).latest;
 	return root && root != &instance->members[member] && sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL
 		       ? root->start
 		       : 0;
@@ -191,18 +216,13 @@ static uint64_t awaited(const struct sim *sim, const struct instance *instance, 
 unsigned instance_waits_for(const struct sim *sim, const struct instance *instance, unsigned member)
 {
 	const struct participant *root = root_of(sim, instance);
-	unsigned last = NO_INDEX;
 
 	if (!waits_for_all(sim, instance, member))
 		return root && root != &instance->members[member] &&
 				       sim->functions[instance->func].classes & CPF_IS_ONE_TO_ALL
 			       ? instance->root
 			       : NO_INDEX;
-	for (unsigned i = 0; i < groups_size(instance->group); i++)
-		if (instance->members[i].reached &&
-		    (last == NO_INDEX || instance->members[i].start > instance->members[last].start))
-			last = i;
-	return last;
+	return instance->last;
 }
 
 /* What began after the wait's end was not what it waited for: other clocks. */
@@ -226,13 +246,12 @@ void ask_wait_for(struct sim *sim, struct op *op, struct half **halves, unsigned
 int ask_split(struct sim *sim, struct op *op)
 {
 	const struct instance *instance = op->instance;
-	size_t size = groups_size(instance->group);
 	const struct participant *me = &instance->members[op->member], *root = root_of(sim, instance);
 	uint64_t last = awaited(sim, instance, op->member);
 
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
-		struct together t = together(instance, size, s);
+		struct together t = together(instance, s);
 		uint64_t start = op->new_start.at[s];
 		uint64_t new_last = !last                                      ? start
 				    : waits_for_all(sim, instance, op->member) ? t.new_latest

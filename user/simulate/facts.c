@@ -322,6 +322,7 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	if (error)
 		return error;
 	facts->kind = kind_of(probe, model);
+	facts->role = probe->role;
 	facts->task = probe->role == ROLE_TASK;
 	facts->test = probe->role == ROLE_TEST;
 	facts->sync = probe->marks & MARK_SYNC;

@@ -12,6 +12,7 @@
 #include "simulate/parts.h"
 
 #define SPAN_HEAD offsetof(struct span, words)
+#define KEPT_ROOM 64 /* elements of an operation's arrays */
 
 /* --- rows -------------------------------------------------------------------- */
 
@@ -59,12 +60,17 @@ static struct op *new_op(struct sim *sim)
 {
 	struct op *op = sim->free_ops;
 
-	if (op)
-		sim->free_ops = op->free;
-	else
-		op = malloc(sizeof(*op));
-	if (op)
-		memset(op, 0, sizeof(*op));
+	if (!op)
+		return calloc(1, sizeof(*op));
+	sim->free_ops = op->free;
+	*op = (struct op){
+		.halves = op->halves,
+		.halves_room = op->halves_room,
+		.instances = op->instances,
+		.instances_room = op->instances_room,
+		.members = op->members,
+		.members_room = op->members_room,
+	};
 	return op;
 }
 
@@ -87,6 +93,18 @@ static void disconnect(struct op *op)
 		op->instance->members[op->member].op = NULL;
 }
 
+/* Only those of usual waits are kept for the next ones. */
+static void free_arrays(struct op *op)
+{
+	free(op->halves);
+	free(op->instances);
+	free(op->members);
+	op->halves = NULL;
+	op->instances = NULL;
+	op->members = NULL;
+	op->halves_room = op->instances_room = op->members_room = 0;
+}
+
 void op_free(struct sim *sim, struct op *op)
 {
 	disconnect(op);
@@ -106,9 +124,8 @@ void op_free(struct sim *sim, struct op *op)
 	}
 	if (op->hold)
 		hold_leave(op->hold);
-	free(op->halves);
-	free(op->instances);
-	free(op->members);
+	if (op->nhalves > KEPT_ROOM || op->ninstances > KEPT_ROOM)
+		free_arrays(op);
 	op->free = sim->free_ops;
 	sim->free_ops = op;
 }
@@ -167,8 +184,8 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 		return locks_feed(sim, op, span);
 	case KIND_ONE_SIDED:
 		if (fact_number(op->facts, WANT_PEER_OUT, span, &peer)) {
-			uint32_t target = groups_process(sim, sim->d->threads[op->thread].process, op->facts, span,
-							 peer);
+			const struct told_comm comm = groups_comm(sim, op->facts, span);
+			uint32_t target = groups_process(sim, sim->d->threads[op->thread].process, &comm, peer);
 
 			op->target = target == NO_INDEX ? -1 : (int64_t)target;
 		}
@@ -196,11 +213,21 @@ static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
 	op->end = span->end;
 	op->target = -1;
 	op->sent = op->received = -1;
-	if (op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
+	/* Nobody but plug-ins wants to know how much it was. */
+	if (!sim->teller && op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
 		measure_payload(op, span);
 	sim->counts.ops++;
 	*error = connect(sim, op, span);
 	return op;
+}
+
+/* What of a span has to wait in the row: where nothing is written, only what is asked for when it begins. */
+static uint16_t span_size(const struct sim *sim, const struct span *span)
+{
+	const struct facts *facts = &sim->facts[span->probe];
+	bool whole = sim->writer || facts->nwants[WANT_TASK] || facts->nwants[WANT_WORKER];
+
+	return SPAN_HEAD + (whole ? span->nwords * sizeof(uint64_t) : 0);
 }
 
 int feed_event(void *context, const struct definitions *d, const struct event *event)
@@ -209,6 +236,9 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 	const struct span *span = event->span;
 	struct sim_thread *thread = &sim->threads[span->thread];
 	struct item item = { .time = event->time, .lane = event->lane };
+	const struct alone alone = { span->end, span->probe, span->site };
+	const void *extra = span;
+	bool told = sim->writer || !thread->feeding; /* what is inside of an operation is only written */
 	int error = 0;
 
 	if (!thread->fed_any) {
@@ -223,10 +253,19 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 	switch (event->type) {
 	case EVENT_START:
 		item.type = ITEM_START;
-		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
+		item.extra = span_size(sim, span);
 		if (!thread->feeding && sim->facts[span->probe].kind != KIND_NEST) {
-			item.type = ITEM_BEGIN;
-			item.op = thread->feeding = begin_op(sim, span, &error);
+			if (!sim->writer && sim->facts[span->probe].kind == KIND_ALONE) {
+				item.type = ITEM_ALONE;
+				item.extra = sizeof(alone);
+				extra = &alone;
+				thread->feeding = &sim->alone;
+				sim->counts.ops++;
+			} else {
+				item.type = ITEM_BEGIN;
+				item.extra = sim->writer ? item.extra : 0;
+				item.op = thread->feeding = begin_op(sim, span, &error);
+			}
 			thread->feeding_lane = event->lane;
 			thread->feeding_level = event->level;
 		}
@@ -236,6 +275,7 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 		if (thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level) {
 			item.type = ITEM_DONE;
 			item.op = thread->feeding;
+			told = item.op != &sim->alone;
 			thread->feeding = NULL;
 		}
 		break;
@@ -243,11 +283,12 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 		item.type = ITEM_MOMENT;
 		if (!thread->feeding)
 			error = groups_pass(sim, span);
-		item.extra = SPAN_HEAD + span->nwords * sizeof(uint64_t);
+		if (sim->writer)
+			item.extra = span_size(sim, span);
 		break;
 	}
-	if (!error)
-		error = row_put(sim, &thread->row, &item, span);
+	if (!error && told)
+		error = row_put(sim, &thread->row, &item, extra);
 	if (!error)
 		schedule_wake(sim, span->thread);
 	return error ? error : sim->error;
@@ -259,6 +300,8 @@ int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
 	struct sim_thread *thread = &sim->threads[gap->thread];
 	struct item item = { .time = gap->after, .type = ITEM_GAP, .extra = sizeof(*gap) };
 
+	if (!sim->writer && thread->feeding)
+		return 0;
 	return row_put(sim, &thread->row, &item, gap);
 }
 
@@ -268,5 +311,7 @@ int feed_control(void *context, const struct definitions *d, uint32_t thread, co
 	struct sim *sim = context;
 	struct item item = { .time = control->time, .type = ITEM_OFF };
 
-	return control->value ? 0 : row_put(sim, &sim->threads[thread].row, &item, NULL);
+	if (control->value || (!sim->writer && sim->threads[thread].feeding))
+		return 0;
+	return row_put(sim, &sim->threads[thread].row, &item, NULL);
 }

@@ -18,8 +18,15 @@
 
 /* --- the first reading ----------------------------------------------------- */
 
+/* Of the communicator that a call names; NULL: not told. */
+static const struct def_comm *members_of(const struct sim *sim, const struct span *span)
+{
+	return comm_of_span(sim->groups->index, span);
+}
+
 /* What an operation says about its group. */
-static struct place_key key_of(struct sim *sim, const struct facts *facts, const struct span *span)
+static struct place_key key_of(const struct sim *sim, const struct facts *facts, const struct span *span,
+			       const struct def_comm *members)
 {
 	struct place_key key = { .scope = SCOPE_NONE,
 				 .model = facts->model,
@@ -29,13 +36,11 @@ static struct place_key key_of(struct sim *sim, const struct facts *facts, const
 	int64_t number;
 
 	if (fact_number(facts, WANT_COMM, span, &number)) {
-		const struct def_comm *comm = groups_members(sim, span);
-
 		key.scope = SCOPE_COMM;
 		key.value = (uint64_t)number;
-		if (comm && comm->has_id)
-			key.value = comm->id |
-				    (comm_world_rank(comm, 0) > 0 ? (uint64_t)comm_world_rank(comm, 0) << 32 : 0);
+		if (members && members->has_id)
+			key.value = members->id |
+				    (comm_world_rank(members, 0) > 0 ? (uint64_t)comm_world_rank(members, 0) << 32 : 0);
 	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
 		key.scope = SCOPE_OBJECT;
 		key.value = (uint64_t)number;
@@ -55,12 +60,25 @@ static struct place *find_place(struct groups *groups, const struct place_key *k
 	return place;
 }
 
+/* Nearly all calls are about the same few. */
+static struct comm *find_comm(struct groups *groups, const struct place_key *key)
+{
+	struct recent *recent = &groups->recent[(key->value ^ key->value >> 8 ^ key->model) & (RECENT_COMMS - 1)];
+	struct comm *comm;
+
+	if (recent->comm && recent->value == key->value && recent->model == key->model)
+		return recent->comm;
+	HASH_FIND(hh, groups->comms, key, sizeof(*key), comm);
+	if (comm)
+		*recent = (struct recent){ key->value, key->model, comm };
+	return comm;
+}
+
 static int note_comm(struct groups *groups, const struct place_key *of, const struct def_comm *members)
 {
 	struct place_key key = { .scope = SCOPE_COMM, .model = of->model, .value = of->value };
-	struct comm *comm;
+	struct comm *comm = find_comm(groups, &key);
 
-	HASH_FIND(hh, groups->comms, &key, sizeof(key), comm);
 	if (comm || groups->ncomms >= PLACES_MOST)
 		return 0;
 	if (array_one_more(&groups->comm_names, &groups->comms_room, groups->ncomms, sizeof(*groups->comm_names)))
@@ -101,7 +119,8 @@ static struct place *new_place(struct groups *groups, const struct place_key *ke
 
 static int note_operation(struct sim *sim, const struct facts *facts, const struct span *span, bool has_end)
 {
-	struct place_key key = key_of(sim, facts, span);
+	const struct def_comm *members = members_of(sim, span);
+	struct place_key key = key_of(sim, facts, span, members);
 	struct place *place = find_place(sim->groups, &key);
 	bool members_told = false;
 	int64_t self;
@@ -110,11 +129,11 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		place = new_place(sim->groups, &key);
 		if (!place)
 			return -ENOMEM;
-		if (key.scope == SCOPE_COMM && note_comm(sim->groups, &key, groups_members(sim, span)))
+		if (key.scope == SCOPE_COMM && note_comm(sim->groups, &key, members))
 			return -ENOMEM;
 	}
 	if (key.scope == SCOPE_COMM && !place->members) {
-		place->members = groups_members(sim, span);
+		place->members = members;
 		members_told = place->members;
 	}
 	if (place->self < 0 && fact_number(facts, WANT_SELF, span, &self) && self >= 0)
@@ -144,9 +163,10 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 	case KIND_SEND:
 	case KIND_RECV:
 	case KIND_EXCHANGE: {
-		struct place_key key = key_of(sim, facts, span);
+		const struct def_comm *members = members_of(sim, span);
+		struct place_key key = key_of(sim, facts, span, members);
 
-		return key.scope == SCOPE_COMM ? note_comm(sim->groups, &key, groups_members(sim, span)) : 0;
+		return key.scope == SCOPE_COMM ? note_comm(sim->groups, &key, members) : 0;
 	}
 	case KIND_LOCAL:
 		if (sim->d->probes[span->probe].role == ROLE_INIT)
@@ -188,19 +208,8 @@ static int note_event(void *context, const struct definitions *d, const struct e
 
 /* --- ranks ------------------------------------------------------------------ */
 
-static struct comm *comm_of(struct sim *sim, const struct facts *facts, const struct span *span)
-{
-	struct place_key key = key_of(sim, facts, span),
-			 of = { .scope = SCOPE_COMM, .model = key.model, .value = key.value };
-	struct comm *comm = NULL;
-
-	if (key.scope == SCOPE_COMM)
-		HASH_FIND(hh, sim->groups->comms, &of, sizeof(of), comm);
-	return comm;
-}
-
 /* Members are sorted by rank. */
-static uint32_t process_of_member(const struct group *group, int64_t rank)
+static size_t first_of_rank(const struct group *group, int64_t rank)
 {
 	size_t low = 0, high = group->nmembers;
 
@@ -212,7 +221,14 @@ static uint32_t process_of_member(const struct group *group, int64_t rank)
 		else
 			high = middle;
 	}
-	return low < group->nmembers && group->members[low].self == rank ? group->members[low].process : NO_INDEX;
+	return low;
+}
+
+static uint32_t process_of_member(const struct group *group, int64_t rank)
+{
+	size_t at = first_of_rank(group, rank);
+
+	return at < group->nmembers && group->members[at].self == rank ? group->members[at].process : NO_INDEX;
 }
 
 /* The communicator's members as the recording has them; else who was seen in it; else ranks are those of the job. */
@@ -229,15 +245,19 @@ static uint32_t find_process(const struct sim *sim, uint32_t process, const stru
 	return job_ranks_process(sim->groups->ranks, process, world < 0 ? rank : world);
 }
 
-const struct def_comm *groups_members(struct sim *sim, const struct span *span)
+struct told_comm groups_comm(struct sim *sim, const struct facts *facts, const struct span *span)
 {
-	return comm_of_span(sim->groups->index, span);
+	const struct def_comm *members = members_of(sim, span);
+	struct place_key key = key_of(sim, facts, span, members),
+			 of = { .scope = SCOPE_COMM, .model = key.model, .value = key.value };
+	const struct comm *known = key.scope == SCOPE_COMM ? find_comm(sim->groups, &of) : NULL;
+
+	return (struct told_comm){ members, known, known ? known->number : CPF_NONE };
 }
 
-uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span,
-			int64_t rank)
+uint32_t groups_process(const struct sim *sim, uint32_t process, const struct told_comm *comm, int64_t rank)
 {
-	return find_process(sim, process, groups_members(sim, span), comm_of(sim, facts, span), rank);
+	return find_process(sim, process, comm->members, comm->known, rank);
 }
 
 uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank)
@@ -246,26 +266,52 @@ uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t r
 			    half->comm < sim->groups->ncomms ? sim->groups->comm_numbers[half->comm] : NULL, rank);
 }
 
-uint32_t groups_comm(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span)
-{
-	const struct comm *comm = comm_of(sim, facts, span);
+/* --- operations -------------------------------------------------------------- */
 
-	return comm ? comm->number : CPF_NONE;
+static struct instance **instance_place(const struct group *group, uint64_t number)
+{
+	return &group->instances[number & (group->room - 1)];
 }
 
-/* --- operations -------------------------------------------------------------- */
+/* Makes room for one of this number. 0 or -ENOMEM. */
+static int instances_reach(struct group *group, uint64_t number)
+{
+	size_t room = group->room ? group->room : FIRST_INSTANCES;
+	struct instance **larger;
+
+	while (group->room && group->first < group->beyond && !*instance_place(group, group->first))
+		group->first++;
+	if (group->first == group->beyond)
+		group->first = group->beyond = number;
+	if (number < group->first)
+		group->first = number;
+	if (number >= group->beyond)
+		group->beyond = number + 1;
+	while (room < group->beyond - group->first)
+		room *= 2;
+	if (room == group->room)
+		return 0;
+	larger = calloc(room, sizeof(*larger));
+	if (!larger)
+		return -ENOMEM;
+	for (size_t i = 0; i < group->room; i++)
+		if (group->instances[i])
+			larger[group->instances[i]->number & (room - 1)] = group->instances[i];
+	free(group->instances);
+	group->instances = larger;
+	group->room = room;
+	return 0;
+}
 
 /* The instance of this number, made where it is not there. NULL: out of memory. */
 static struct instance *instance_at(struct sim *sim, struct group *group, uint64_t number)
 {
-	struct instance **at = &group->first, *instance;
+	struct instance *instance;
 
-	if (group->last && group->last->number < number)
-		at = &group->last->next;
-	while (*at && (*at)->number < number)
-		at = &(*at)->next;
-	if (*at && (*at)->number == number)
-		return *at;
+	if (group->room && number >= group->first && number < group->beyond && *instance_place(group, number))
+		return *instance_place(group, number);
+	if (instances_reach(group, number))
+		return NULL;
 	instance = calloc(1, sizeof(*instance) + group->nmembers * sizeof(instance->members[0]));
 	if (!instance)
 		return NULL;
@@ -275,10 +321,9 @@ static struct instance *instance_at(struct sim *sim, struct group *group, uint64
 	instance->func = CPF_NONE;
 	instance->root = -1;
 	instance->earliest_end = UINT64_MAX;
-	instance->next = *at;
-	*at = instance;
-	if (!instance->next)
-		group->last = instance;
+	instance->last = NO_INDEX;
+	memset(&instance->new_first, 0xff, sizeof(instance->new_first));
+	*instance_place(group, number) = instance;
 	return instance;
 }
 
@@ -286,12 +331,12 @@ static int64_t root_of(const struct group *group, const struct facts *facts, con
 {
 	int64_t root;
 
+	size_t at;
+
 	if (!fact_number(facts, WANT_ROOT, span, &root) || root < 0)
 		return -1;
-	for (size_t i = 0; i < group->nmembers; i++)
-		if (group->members[i].self == root)
-			return (int64_t)i;
-	return -1;
+	at = first_of_rank(group, root);
+	return at < group->nmembers && group->members[at].self == root ? (int64_t)at : -1;
 }
 
 /* A member is not in step, or when it left is not known: whoever is in it goes on without this one. */
@@ -326,7 +371,7 @@ static int next_operation(struct sim *sim, const struct place *place, struct ins
 int groups_pass(struct sim *sim, const struct span *span)
 {
 	const struct facts *facts = &sim->facts[span->probe];
-	struct place_key key = key_of(sim, facts, span);
+	struct place_key key = key_of(sim, facts, span, members_of(sim, span));
 	struct place *place = is_operation(facts) ? find_place(sim->groups, &key) : NULL;
 	struct instance *instance;
 	int error;
@@ -341,7 +386,7 @@ int groups_pass(struct sim *sim, const struct span *span)
 
 int groups_join(struct sim *sim, struct op *op, const struct span *span)
 {
-	struct place_key key = key_of(sim, op->facts, span);
+	struct place_key key = key_of(sim, op->facts, span, members_of(sim, span));
 	struct place *place = find_place(sim->groups, &key);
 	struct group *group = place ? place->group : NULL;
 	struct instance *instance;
@@ -410,32 +455,37 @@ size_t groups_size(const struct group *group)
 
 void instance_leave(struct sim *sim, struct instance *instance)
 {
-	struct group *group = instance->group;
-	struct instance **at = &group->first, *before = NULL;
-
 	if (instance->users && --instance->users)
 		return;
 	if (instance->fed < instance->expected)
 		return; /* others will come */
-	while (*at && *at != instance) {
-		before = *at;
-		at = &(*at)->next;
-	}
-	if (*at)
-		*at = instance->next;
-	if (group->last == instance)
-		group->last = before;
+	*instance_place(instance->group, instance->number) = NULL;
 	free(instance);
 }
 
 /* --- the whole ----------------------------------------------------------------- */
 
+/* What was kept of an earlier simulation. */
+static void take_kept(struct sim *sim)
+{
+	sim->groups = sim->kept->groups;
+	sim->kept->groups = NULL;
+	sim->counts.calls = sim->kept->calls;
+	for (size_t i = 0; i < sim->d->nprocesses; i++)
+		sim->processes[i].from_start = sim->kept->from_start[i];
+}
+
 int groups_open(struct sim *sim)
 {
 	struct timeline_ops ops = { .event = note_event, .context = sim };
-	struct groups *groups = calloc(1, sizeof(*groups));
+	struct groups *groups;
 	int error;
 
+	if (sim->kept && sim->kept->groups) {
+		take_kept(sim);
+		return 0;
+	}
+	groups = calloc(1, sizeof(*groups));
 	sim->groups = groups;
 	if (!groups)
 		return -ENOMEM;
@@ -445,17 +495,26 @@ int groups_open(struct sim *sim)
 	if (!groups->last || !groups->index || !groups->ranks)
 		return -ENOMEM;
 	error = timeline_read(sim->recording, &ops);
-	return error ? error : members_find(sim);
+	if (!error)
+		error = members_find(sim);
+	groups->whole = !error;
+	return error;
 }
 
-void groups_close(struct sim *sim)
+static void free_instances(struct group *group)
 {
-	struct groups *groups = sim->groups;
+	for (size_t i = 0; i < group->room; i++)
+		free(group->instances[i]);
+	free(group->instances);
+	group->instances = NULL;
+	group->first = group->beyond = group->room = 0;
+}
+
+static void groups_free(struct groups *groups)
+{
 	struct place *place, *next;
 	struct comm *comm, *after;
 
-	if (!groups)
-		return;
 	HASH_ITER (hh, groups->places, place, next) {
 		HASH_DEL(groups->places, place);
 		free(place->firsts);
@@ -469,13 +528,9 @@ void groups_close(struct sim *sim)
 		struct group *group = groups->list;
 
 		groups->list = group->next;
-		while (group->first) {
-			struct instance *instance = group->first;
-
-			group->first = instance->next;
-			free(instance);
-		}
+		free_instances(group);
 		free(group->members);
+		free(group->seats);
 		free(group);
 	}
 	for (size_t i = 0; i < groups->ncomms; i++)
@@ -486,5 +541,41 @@ void groups_close(struct sim *sim)
 	comm_index_free(groups->index);
 	free(groups->last);
 	free(groups);
+}
+
+/* For the next simulation, from the beginning on. False: that cannot be. */
+static bool keep(struct sim *sim)
+{
+	struct groups *groups = sim->groups;
+
+	if (!sim->kept || !groups->whole)
+		return false;
+	if (!sim->kept->from_start)
+		sim->kept->from_start = calloc(sim->d->nprocesses + 1, sizeof(*sim->kept->from_start));
+	if (!sim->kept->from_start)
+		return false;
+	for (size_t i = 0; i < sim->d->nprocesses; i++)
+		sim->kept->from_start[i] = sim->processes[i].from_start;
+	sim->kept->calls = sim->counts.calls;
+	sim->kept->groups = groups;
+	for (struct group *group = groups->list; group; group = group->next) {
+		free_instances(group);
+		for (size_t i = 0; i < group->nmembers; i++)
+			group->members[i].next = 0;
+	}
+	return true;
+}
+
+void groups_close(struct sim *sim)
+{
+	if (sim->groups && !keep(sim))
+		groups_free(sim->groups);
 	sim->groups = NULL;
+}
+
+void kept_groups_free(struct kept_groups *kept)
+{
+	if (kept->groups)
+		groups_free(kept->groups);
+	free(kept->from_start);
 }

@@ -11,8 +11,10 @@
 #include "recording/job_ranks.h"
 #include "simulate/parts.h"
 
-#define FIRSTS 32 /* operations of a member by which members are aligned */
+#define FIRST_INSTANCES 16 /* of a group: a power of two */
+#define FIRSTS 32          /* operations of a member by which members are aligned */
 #define PLACES_MOST (1u << 20)
+#define RECENT_COMMS 32 /* a power of two */
 
 enum scope { SCOPE_COMM, SCOPE_OBJECT, SCOPE_NONE };
 
@@ -46,6 +48,7 @@ struct place {
 
 struct member {
 	uint32_t process, thread; /* thread NO_INDEX: all of the process */
+	unsigned seat;            /* its index before members were sorted */
 	int64_t self;             /* rank in the group; -1: unknown */
 	uint64_t count;           /* operations in the recording */
 	uint64_t skip;            /* of those, before the first that all have */
@@ -59,13 +62,17 @@ struct group {
 	uint64_t number;
 	struct place_key key; /* process and thread only where the group is within one process */
 	struct member *members;
+	unsigned *seats; /* where each is now that was there before they were sorted; NULL but then */
 	size_t nmembers, members_room;
 	bool reliable;
-	bool ranked;                   /* self is set for all members */
-	uint64_t complete;             /* instances that all members have */
-	uint64_t size;                 /* members, as the communicator has them; 0: not told */
-	struct instance *first, *last; /* in progress, by number */
-	uint32_t comm;                 /* number for plug-ins; CPF_NONE: none */
+	bool ranked;       /* self is set for all members */
+	uint64_t complete; /* instances that all members have */
+	uint64_t size;     /* members, as the communicator has them; 0: not told */
+	/* In progress, by number: `room` is a power of two, the n-th is at n & (room - 1). NULL: there is none. */
+	struct instance **instances;
+	uint64_t first, beyond; /* all have numbers from the one on to before the other */
+	size_t room;
+	uint32_t comm; /* number for plug-ins; CPF_NONE: none */
 };
 
 struct groups {
@@ -84,6 +91,12 @@ struct groups {
 	size_t ncomms, comms_room;
 	struct comm_index *index;
 	struct place **last; /* by thread: the place of its last operation */
+	bool whole;          /* the first reading was done */
+	struct recent {      /* communicators, by a few bits of their values */
+		uint64_t value;
+		uint32_t model;
+		struct comm *comm; /* NULL: none */
+	} recent[RECENT_COMMS];
 };
 
 /*

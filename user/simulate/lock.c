@@ -31,8 +31,11 @@ struct lock {
 	struct lock *next; /* in locks.dirty */
 };
 
+#define RECENT_LOCKS 256 /* a power of two */
+
 struct locks {
 	struct lock *table, *dirty;
+	struct lock *recent[RECENT_LOCKS]; /* by a few bits of their keys */
 };
 
 int locks_open(struct sim *sim)
@@ -82,12 +85,17 @@ void locks_close(struct sim *sim)
 static struct lock *lock_at(struct sim *sim, const struct op *op, int64_t value)
 {
 	struct lock_key key = { .value = (uint64_t)value, .model = op->facts->model };
-	struct lock *lock;
+	struct lock **recent = &sim->locks->recent[(key.value >> 4 ^ key.value >> 12) & (RECENT_LOCKS - 1)];
+	struct lock *lock = *recent;
 
 	key.process = op->facts->global_locks ? NO_INDEX : sim->d->threads[op->thread].process;
-	HASH_FIND(hh, sim->locks->table, &key, sizeof(key), lock);
-	if (lock)
+	if (lock && !memcmp(&lock->key, &key, sizeof(key)))
 		return lock;
+	HASH_FIND(hh, sim->locks->table, &key, sizeof(key), lock);
+	if (lock) {
+		*recent = lock;
+		return lock;
+	}
 	lock = calloc(1, sizeof(*lock));
 	if (!lock)
 		return NULL;

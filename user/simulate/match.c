@@ -54,8 +54,11 @@ struct mailbox {
 	bool listed;
 };
 
+#define RECENT_CHANNELS 256 /* a power of two */
+
 struct matcher {
 	struct channel *channels;
+	struct channel *recent[RECENT_CHANNELS]; /* by a few bits of their keys */
 	struct mailbox *mailboxes;
 	struct mailbox *wild; /* those that had one */
 	struct channel **pending;
@@ -129,13 +132,26 @@ static struct mailbox *mailbox_at(struct matcher *matcher, uint32_t comm, uint32
 	return NULL;
 }
 
+/* Where a channel is that was used lately: most messages are of a few. */
+static struct channel **recent_at(struct matcher *matcher, const struct channel_key *key)
+{
+	uint32_t mixed = key->comm * 31 + key->receiver * 0x9e3779b1u + key->sender * 0x85ebca6bu +
+			 (uint32_t)key->tag * 0xc2b2ae35u;
+
+	return &matcher->recent[(mixed ^ mixed >> 15) & (RECENT_CHANNELS - 1)];
+}
+
 static struct channel *channel_at(struct matcher *matcher, const struct channel_key *key)
 {
-	struct channel *channel;
+	struct channel **recent = recent_at(matcher, key), *channel = *recent;
 
-	HASH_FIND(hh, matcher->channels, key, sizeof(*key), channel);
-	if (channel)
+	if (channel && !memcmp(&channel->key, key, sizeof(*key)))
 		return channel;
+	HASH_FIND(hh, matcher->channels, key, sizeof(*key), channel);
+	if (channel) {
+		*recent = channel;
+		return channel;
+	}
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
@@ -277,6 +293,7 @@ static int settle_wild(struct sim *sim, struct mailbox *mailbox, struct half *ha
 static int feed_send(struct sim *sim, struct op *op, const struct span *span)
 {
 	uint32_t process = sim->d->threads[op->thread].process, receiver;
+	struct told_comm comm;
 	int64_t peer, tag = 0;
 
 	if (!fact_number(op->facts, WANT_PEER_OUT, span, &peer) || peer < 0)
@@ -285,9 +302,10 @@ static int feed_send(struct sim *sim, struct op *op, const struct span *span)
 	op->send = half_new(sim, op, true);
 	if (!op->send)
 		return -ENOMEM;
-	receiver = groups_process(sim, process, op->facts, span, peer);
-	op->send->members = groups_members(sim, span);
-	op->send->comm = groups_comm(sim, process, op->facts, span);
+	comm = groups_comm(sim, op->facts, span);
+	receiver = groups_process(sim, process, &comm, peer);
+	op->send->members = comm.members;
+	op->send->comm = comm.number;
 	op->send->tag = (int32_t)tag;
 	op->send->partner = receiver;
 	if (receiver == NO_INDEX || sim->processes[receiver].lossy || sim->processes[process].lossy) {
@@ -334,18 +352,20 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 	uint32_t process = sim->d->threads[op->thread].process, sender = NO_INDEX;
 	int64_t peer = -1, tag = -1;
 	bool came = false, tag_came = false, known = posted(op->facts, WANT_PEER_IN, span, &peer, &came);
+	struct told_comm comm;
 
 	if (peer < 0 && came)
 		return 0; /* from nobody */
+	comm = groups_comm(sim, op->facts, span);
 	if (known && peer >= 0)
-		sender = groups_process(sim, process, op->facts, span, peer);
+		sender = groups_process(sim, process, &comm, peer);
 	if (!posted(op->facts, WANT_TAG_IN, span, &tag, &tag_came))
 		tag = -1;
 	op->recv = half_new(sim, op, false);
 	if (!op->recv)
 		return -ENOMEM;
-	op->recv->members = groups_members(sim, span);
-	op->recv->comm = groups_comm(sim, process, op->facts, span);
+	op->recv->members = comm.members;
+	op->recv->comm = comm.number;
 	op->recv->tag = (int32_t)tag;
 	op->recv->partner = sender;
 	if (!span_returned(span) || (peer >= 0 && sender == NO_INDEX) || sim->processes[process].lossy ||
@@ -453,16 +473,23 @@ static void settle_mailbox(struct sim *sim, struct mailbox *mailbox)
 	}
 }
 
-void match_settle(struct sim *sim)
+void match_what_came(struct sim *sim)
 {
 	struct matcher *matcher = sim->matcher;
-	size_t kept = 0;
 
 	for (size_t i = 0; i < matcher->npending; i++) {
 		if (sort_fresh(matcher->pending[i]))
 			sim->error = -ENOMEM;
 		match_channel(sim, matcher->pending[i]);
 	}
+}
+
+void match_settle(struct sim *sim)
+{
+	struct matcher *matcher = sim->matcher;
+	size_t kept = 0;
+
+	match_what_came(sim);
 	for (struct mailbox *mailbox = matcher->wild; mailbox; mailbox = mailbox->next_wild) {
 		settle_mailbox(sim, mailbox);
 		match_mailbox(sim, mailbox);

@@ -208,6 +208,7 @@ static int seat(struct group *group, struct place *place, bool by_thread)
 			return -ENOMEM;
 		member = &group->members[group->nmembers++];
 		memset(member, 0, sizeof(*member));
+		member->seat = group->nmembers - 1;
 		member->process = place->key.process;
 		member->thread = by_thread ? place->key.thread : NO_INDEX;
 		member->self = -1;
@@ -420,23 +421,25 @@ static void rank_members(struct sim *sim, struct group *group)
 }
 
 /* Places hold indices of members, which were sorted. */
-static void find_seats(struct sim *sim)
+static int find_seats(struct sim *sim)
 {
-	struct place *place, *next;
+	struct place *place;
 
-	HASH_ITER (hh, sim->groups->places, place, next) {
-		struct group *group = place->group;
-
-		for (size_t i = 0; group && i < group->nmembers; i++) {
-			const struct member *member = &group->members[i];
-
-			if (member->process == place->key.process &&
-			    (member->thread == NO_INDEX || member->thread == place->key.thread)) {
-				place->member = i;
-				break;
-			}
-		}
+	for (struct group *group = sim->groups->list; group; group = group->next) {
+		group->seats = calloc(group->nmembers + 1, sizeof(*group->seats));
+		if (!group->seats)
+			return -ENOMEM;
+		for (size_t i = 0; i < group->nmembers; i++)
+			group->seats[group->members[i].seat] = i;
 	}
+	for (place = sim->groups->places; place; place = place->hh.next)
+		if (place->group)
+			place->member = place->group->seats[place->member];
+	for (struct group *group = sim->groups->list; group; group = group->next) {
+		free(group->seats);
+		group->seats = NULL;
+	}
+	return 0;
 }
 
 static int name_comms(struct sim *sim)
@@ -552,6 +555,6 @@ int members_find(struct sim *sim)
 		align(sim, group);
 		measure(sim, group);
 	}
-	find_seats(sim);
-	return name_comms(sim);
+	error = find_seats(sim);
+	return error ? error : name_comms(sim);
 }

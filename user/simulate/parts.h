@@ -67,6 +67,7 @@ enum want {
 
 struct facts {
 	enum kind kind;
+	enum role role;
 	bool begins;       /* returns at once; a wait ends it */
 	bool task;         /* pieces of it go to ProcessTask */
 	bool sync;         /* a send that waits for its receiver */
@@ -136,7 +137,6 @@ struct participant {
 
 /* One collective operation. */
 struct instance {
-	struct instance *next;
 	struct group *group;
 	uint64_t number;
 	unsigned expected, fed, reached, users;
@@ -145,6 +145,9 @@ struct instance {
 	bool done, begun;              /* begun: no one waits in the call itself */
 	bool told;                     /* relations.c */
 	uint64_t latest, earliest_end; /* recorded: last start, first end */
+	/* Of those that are reached. */
+	unsigned last;                      /* who came last in the recording; NO_INDEX: nobody has come */
+	struct times new_first, new_latest; /* starts; UINT64_MAX and 0: nobody */
 	struct participant members[];
 };
 
@@ -176,11 +179,13 @@ struct op {
 	int64_t sent, received; /* bytes; -1 unknown */
 	struct half *send, *recv;
 	struct half **halves;
+	size_t halves_room;
 	unsigned nhalves; /* of a wait: what it ends */
 	struct instance *instance;
 	unsigned member;
 	struct instance **instances;
 	unsigned *members;
+	size_t instances_room, members_room;
 	unsigned ninstances; /* of a wait */
 	uint64_t last;       /* recorded, of a wait: the last start that it waited for */
 	struct hold *hold;   /* taken here, or given back here */
@@ -189,9 +194,23 @@ struct op {
 	const struct facts *facts;
 };
 
-enum item_type { ITEM_START, ITEM_END, ITEM_MOMENT, ITEM_GAP, ITEM_BEGIN, ITEM_DONE /* of an operation */, ITEM_OFF };
+enum item_type {
+	ITEM_START,
+	ITEM_END,
+	ITEM_MOMENT,
+	ITEM_GAP,
+	ITEM_BEGIN,
+	ITEM_DONE, /* of an operation */
+	ITEM_OFF,
+	ITEM_ALONE /* a whole call that has nothing to do with others, where nothing is written */
+};
 
-/* In a thread's row; a span, cut to its words, or a gap follows. */
+struct alone {
+	uint64_t end; /* recorded */
+	uint32_t probe, site;
+};
+
+/* In a thread's row; a span, cut to its words, a gap, or what is said of a call alone follows. */
 struct item {
 	uint64_t time; /* recorded */
 	struct op *op;
@@ -223,7 +242,7 @@ struct sim_thread {
 	unsigned notified_member; /* a split barrier that it has begun */
 	uint64_t begin;           /* recorded: what is known of it begins */
 	uint64_t fed;             /* recorded: so far it has been fed */
-	bool fed_any, queued, begun;
+	bool fed_any, queued, begun, undecided;
 	struct op *at;    /* the operation it is in, or waits in */
 	uint64_t old;     /* recorded time up to which it is simulated */
 	struct times now; /* the same, new */
@@ -266,10 +285,21 @@ struct counts {
 };
 
 struct teller;
+struct waiting_thread;
+struct comm;
+
+/* What the first reading has found, for further simulations of the same recording (group.c). */
+struct kept_groups {
+	struct groups *groups; /* NULL: nothing yet */
+	bool *from_start;      /* by process */
+	uint64_t calls;
+};
 
 struct sim {
 	const struct simulation *options;
-	struct teller *teller; /* NULL: nobody wants to know what belongs together (relations.c) */
+	unsigned scenarios;       /* so many are computed, from the first on */
+	struct kept_groups *kept; /* NULL: nobody simulates it again */
+	struct teller *teller;    /* NULL: nobody wants to know what belongs together (relations.c) */
 	struct recording *recording;
 	const struct definitions *d;
 	struct facts *facts; /* by probe */
@@ -286,13 +316,23 @@ struct sim {
 	struct progress *progress;
 	uint32_t *ready;
 	size_t nready;       /* threads */
+	bool in_part;        /* only a part of a chunk is fed, */
+	uint32_t *undecided; /* and these threads send what somebody may be about to receive */
+	size_t nundecided;
 	size_t queued_bytes; /* of all rows */
 	uint64_t settled;    /* recorded: all that ended before has been fed */
 	uint64_t latest;     /* recorded: largest end fed */
 	bool all_fed;
 	struct op *free_ops;
+	struct op alone; /* stands for all that are told as ITEM_ALONE, while they are fed */
 	struct half *free_halves;
-	struct instance *instances; /* not yet over */
+	struct request *free_requests;
+	void *events; /* room for those of a collective operation (end_times_groups.c) */
+	size_t events_room;
+	/* A heap of those that wait, while somebody has to go on (schedule.c). */
+	struct waiting_thread *waiting;
+	size_t nwaiting, waiting_room;
+	bool giving_way;
 	struct matcher *matcher;
 	struct groups *groups;
 	struct locks *locks;
@@ -318,24 +358,30 @@ static inline bool span_returned(const struct span *span)
 	return span->reason == GB_END_RETURN || span->reason == GB_END_TAIL;
 }
 
-/* group.c: who takes part in what. Reads the whole recording once. */
+/* group.c: who takes part in what. Reads the whole recording once, unless sim->kept has it. */
 int groups_open(struct sim *sim);
-/* Which process is rank `rank` of the communicator; NO_INDEX: unknown. */
-uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span,
-			int64_t rank);
+/* The communicator that a call is about, as far as it is told. */
+struct told_comm {
+	const struct def_comm *members; /* NULL: not told */
+	const struct comm *known;       /* NULL: it was not met in the first reading, or there is none */
+	uint32_t number;                /* for plug-ins; CPF_NONE: unknown */
+};
+struct told_comm groups_comm(struct sim *sim, const struct facts *facts, const struct span *span);
+/* Which process is rank `rank` of the communicator of a call of this process; NO_INDEX: unknown. */
+uint32_t groups_process(const struct sim *sim, uint32_t process, const struct told_comm *comm, int64_t rank);
 /* The same for a half's communicator. */
 uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank);
-const struct def_comm *groups_members(struct sim *sim, const struct span *span);
-/* The communicator's number for plug-ins; CPF_NONE: unknown. */
-uint32_t groups_comm(struct sim *sim, uint32_t process, const struct facts *facts, const struct span *span);
 /* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known.
  */
 int groups_join(struct sim *sim, struct op *op, const struct span *span);
 /* One of which only the call was seen, not its end: the others go on without it, and it is counted as not complete. 0
  * or -ENOMEM. */
 int groups_pass(struct sim *sim, const struct span *span);
-void groups_close(struct sim *sim);
+void groups_close(struct sim *sim); /* or leaves it in sim->kept */
+void kept_groups_free(struct kept_groups *kept);
 void instance_leave(struct sim *sim, struct instance *instance);
+/* The member's new start is final. */
+void instance_reach(struct instance *instance, unsigned member, const struct times *start);
 size_t groups_size(const struct group *group);
 uint64_t groups_number(const struct group *group);
 /* Does nothing but their order tell which of its calls are one operation? */
@@ -348,6 +394,8 @@ void match_close(struct sim *sim);
 /* The halves of messages that an operation is, and the requests that it begins or ends. 0 or -ENOMEM. */
 int match_feed(struct sim *sim, struct op *op, const struct span *span);
 void match_settle(struct sim *sim);
+/* Puts together what has its other half by now; who waits for one that will not come waits on. */
+void match_what_came(struct sim *sim);
 /* The end of a receive is known now: was it sent later than that? */
 void match_check_direction(struct sim *sim, struct half *receive);
 /* What the status of a wait says of a receive from anybody. 0 or -ENOMEM. */

@@ -23,6 +23,11 @@ struct teller {
 	uint64_t ended, ends[SCENARIOS]; /* of the last call of all: recorded, and with each relief */
 };
 
+struct relations {
+	struct recording *recording;
+	struct kept_groups kept;
+};
+
 static const struct called nothing = { NO_INDEX, NO_INDEX };
 
 /* --- who waited for whom ------------------------------------------------------- */
@@ -72,18 +77,6 @@ static enum wait_state state_of(const struct sim *sim, const struct instance *in
 	       : classes & CPF_IS_ONE_TO_ALL ? WAIT_LATE_BROADCAST
 	       : classes & CPF_IS_ALL        ? WAIT_AT_BARRIER
 					     : WAIT_AT_NXN;
-}
-
-/* Who came last of those that have come; NO_INDEX: nobody has. */
-static unsigned last_member(const struct instance *instance)
-{
-	unsigned last = NO_INDEX;
-
-	for (unsigned i = 0; i < groups_size(instance->group); i++)
-		if (instance->members[i].reached &&
-		    (last == NO_INDEX || instance->members[i].start > instance->members[last].start))
-			last = i;
-	return last;
 }
 
 static void wait_for_meeting(const struct sim *sim, struct waited *waited, bool *any, const struct op *op,
@@ -137,7 +130,7 @@ static int tell_meeting(struct teller *teller, const struct sim *sim, struct ins
 {
 	struct meeting meeting = { .state = state_of(sim, instance), .root = -1, .in_halves = instance->begun };
 	size_t size = groups_size(instance->group);
-	unsigned last = last_member(instance);
+	unsigned last = instance->last;
 
 	if (instance->told || size < 2 || last == NO_INDEX)
 		return 0;
@@ -270,9 +263,9 @@ int relations_work(struct sim *sim, uint32_t index, uint64_t start, uint64_t end
 }
 
 /* A part of the program's work, as far as others are concerned. */
-static bool is_small(const struct sim *sim, const struct op *op)
+static bool is_small(const struct op *op)
 {
-	enum role role = sim->d->probes[op->probe].role;
+	enum role role = op->facts->role;
 
 	return role == ROLE_ALLOC || role == ROLE_FREE || (role == ROLE_TEST && !op->nhalves && !op->ninstances) ||
 	       (role == ROLE_TRY && !op->hold);
@@ -287,9 +280,9 @@ int relations_enter(struct sim *sim, const struct op *op)
 {
 	struct sim_thread *thread = &sim->threads[op->thread];
 
-	if (sim->d->probes[op->probe].role == ROLE_EXIT)
+	if (op->facts->role == ROLE_EXIT)
 		thread->ends = milestone(thread);
-	return is_small(sim, op) ? 0 : finish_work(sim, op->thread, (struct called){ op->probe, op->site });
+	return is_small(op) ? 0 : finish_work(sim, op->thread, (struct called){ op->probe, op->site });
 }
 
 int relations_op(struct sim *sim, const struct op *op)
@@ -302,9 +295,9 @@ int relations_op(struct sim *sim, const struct op *op)
 	bool waits;
 	int error = 0;
 
-	if (sim->d->probes[op->probe].role == ROLE_INIT && !thread->set_up.known)
+	if (op->facts->role == ROLE_INIT && !thread->set_up.known)
 		thread->set_up = milestone(thread);
-	if (is_small(sim, op))
+	if (is_small(op))
 		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
 	waits = find_wait(sim, op, &waited);
 	relieve_call(sim, op, waits ? waited.until : op->start);
@@ -363,12 +356,34 @@ static void close_all(struct sim *sim)
 	free(sim->teller->work);
 }
 
-int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
+struct relations *relations_new(struct recording *recording)
+{
+	struct relations *relations = calloc(1, sizeof(*relations));
+
+	if (relations)
+		relations->recording = recording;
+	return relations;
+}
+
+void relations_free(struct relations *relations)
+{
+	if (!relations)
+		return;
+	kept_groups_free(&relations->kept);
+	free(relations);
+}
+
+int relations_read(struct relations *relations, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies)
 {
 	struct teller teller = { .ops = ops };
 	struct progress progress = { 0 };
-	struct sim sim = { .options = &as_it_was, .progress = &progress, .recording = recording, .teller = &teller };
+	struct sim sim = { .options = &as_it_was,
+			   .scenarios = IDEAL_BEFORE + 1,
+			   .progress = &progress,
+			   .recording = relations->recording,
+			   .kept = &relations->kept,
+			   .teller = &teller };
 	int error = run(&sim);
 
 	if (counts)
@@ -386,14 +401,18 @@ int relations_read(struct recording *recording, const struct relations_ops *ops,
 	return error;
 }
 
-int relations_relieve(struct recording *recording, const struct relief *reliefs, size_t count, uint64_t *gains)
+int relations_relieve(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gains)
 {
 	static const struct relations_ops nobody;
 	struct teller teller = { .ops = &nobody, .reliefs = reliefs, .nreliefs = count };
 	struct progress progress = { 0 };
-	struct sim sim = {
-		.options = &as_it_was, .progress = &progress, .recording = recording, .teller = &teller, .alike = true
-	};
+	struct sim sim = { .options = &as_it_was,
+			   .scenarios = count ? count : 1,
+			   .progress = &progress,
+			   .recording = relations->recording,
+			   .kept = &relations->kept,
+			   .teller = &teller,
+			   .alike = true };
 	int error = count <= RELIEFS_MOST ? run(&sim) : -EINVAL;
 
 	for (size_t s = 0; s < count; s++)

@@ -94,8 +94,14 @@ struct relations_ops {
 	void *context;
 };
 
-/* Reads the recording, three times in all. Both results may be NULL. 0 or -errno. */
-int relations_read(struct recording *recording, const struct relations_ops *ops, struct relations_counts *counts,
+/* Of one recording: what is found out by a first reading is kept for the next. */
+struct relations;
+/* The recording is still the caller's, and must outlive it. NULL: out of memory. */
+struct relations *relations_new(struct recording *recording);
+void relations_free(struct relations *relations);
+
+/* Reads the recording, twice the first time. Both results may be NULL. 0 or -errno. */
+int relations_read(struct relations *relations, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies);
 /*
  * How much earlier the last call had ended if this thread, or all, had never taken longer for this than `most`, and of
@@ -115,7 +121,7 @@ struct relief {
 #define RELIEFS_MOST 3
 
 /* Each by itself, in one simulation; gains: ns of each. At most RELIEFS_MOST. 0 or -errno. */
-int relations_relieve(struct recording *recording, const struct relief *reliefs, size_t count, uint64_t *gains);
+int relations_relieve(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gains);
 
 /* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
 bool relations_possible(const struct definitions *d);

@@ -23,7 +23,8 @@ static void forget(struct sim *sim, struct sim_process *process, struct request 
 	else
 		process->last_request = request->before;
 	process->nrequests--;
-	free(request);
+	request->next = sim->free_requests;
+	sim->free_requests = request;
 }
 
 /* Nobody will wait for it. */
@@ -44,9 +45,14 @@ int requests_begin(struct sim *sim, struct op *op, const struct span *span)
 
 	if (!op->send && !op->recv && !op->instance)
 		return 0;
-	request = calloc(1, sizeof(*request));
+	request = sim->free_requests;
+	if (request)
+		sim->free_requests = request->next;
+	else
+		request = malloc(sizeof(*request));
 	if (!request)
 		return -ENOMEM;
+	*request = (struct request){ 0 };
 	request->known = fact_number(op->facts, WANT_REQUEST, span, &request->handle);
 	request->thread = op->thread;
 	request->halves[0] = op->send;
@@ -79,11 +85,8 @@ static struct request *find_request(const struct sim_process *process, int64_t h
 
 static int add_half(struct op *op, struct half *half)
 {
-	struct half **larger = realloc(op->halves, (op->nhalves + 1) * sizeof(*larger));
-
-	if (!larger)
+	if (array_reach(&op->halves, &op->halves_room, op->nhalves + 1, sizeof(*op->halves)))
 		return -ENOMEM;
-	op->halves = larger;
 	op->halves[op->nhalves++] = half;
 	half->waiting = op;
 	return 0;
@@ -91,17 +94,10 @@ static int add_half(struct op *op, struct half *half)
 
 static int add_instance(struct op *op, const struct request *request)
 {
-	struct instance **larger = realloc(op->instances, (op->ninstances + 1) * sizeof(*larger));
-	unsigned *members;
-
-	if (!larger)
+	if (array_reach(&op->instances, &op->instances_room, op->ninstances + 1, sizeof(*op->instances)) ||
+	    array_reach(&op->members, &op->members_room, op->ninstances + 1, sizeof(*op->members)))
 		return -ENOMEM;
-	op->instances = larger;
-	members = realloc(op->members, (op->ninstances + 1) * sizeof(*members));
-	if (!members)
-		return -ENOMEM;
-	op->members = members;
-	members[op->ninstances] = request->member;
+	op->members[op->ninstances] = request->member;
 	op->instances[op->ninstances++] = request->instance;
 	request->instance->members[request->member].op = op;
 	return 0;
@@ -222,4 +218,10 @@ void requests_close(struct sim *sim)
 	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)
 		while (sim->processes[i].requests)
 			drop(sim, &sim->processes[i], sim->processes[i].requests);
+	while (sim->free_requests) {
+		struct request *request = sim->free_requests;
+
+		sim->free_requests = request->next;
+		free(request);
+	}
 }

@@ -73,12 +73,12 @@ static int reach(struct sim *sim, struct op *op)
 	if (instance) {
 		struct participant *me = &instance->members[op->member];
 
-		me->reached = true;
-		me->new_start = op->new_start;
+		instance_reach(instance, op->member, &op->new_start);
 		if (!op->facts->begins && op->kind == KIND_COLLECTIVE)
 			me->op = op;
-		instance->reached++;
-		wake_members(sim, instance);
+		/* Those who wait were woken when it was complete. */
+		if (instance->reached <= instance->expected)
+			wake_members(sim, instance);
 	}
 	if (op->hold && (op->kind == KIND_RELEASE || op->kind == KIND_WAIT)) {
 		op->hold->released = true;
@@ -98,6 +98,19 @@ static bool has_partner(struct op *op, struct half *half)
 	return false;
 }
 
+/* Whether the send does not wait for its receive. That may still come where not all of the chunk is fed. */
+static bool may_go_on(struct sim *sim, struct op *op, struct half *send)
+{
+	struct sim_thread *thread = &sim->threads[op->thread];
+
+	if (!sim->in_part || send->other || send->alone)
+		return !send->sync && !relations_send_waits(sim, op, send);
+	if (!thread->undecided)
+		sim->undecided[sim->nundecided++] = op->thread;
+	thread->undecided = true;
+	return false;
+}
+
 static bool wait_is_ready(struct sim *sim, struct op *op)
 {
 	bool ready = true;
@@ -105,7 +118,7 @@ static bool wait_is_ready(struct sim *sim, struct op *op)
 	for (unsigned i = 0; i < op->nhalves; i++) {
 		struct half *half = op->halves[i];
 
-		if (half->is_send && half->reached && !half->sync && !relations_send_waits(sim, op, half))
+		if (half->is_send && half->reached && may_go_on(sim, op, half))
 			continue;
 		ready &= has_partner(op, half);
 	}
@@ -122,13 +135,11 @@ static bool is_ready(struct sim *sim, struct op *op)
 		return true;
 	switch (op->kind) {
 	case KIND_SEND:
-		return !op->send || !(op->send->sync || relations_send_waits(sim, op, op->send)) ||
-		       has_partner(op, op->send);
+		return !op->send || may_go_on(sim, op, op->send) || has_partner(op, op->send);
 	case KIND_RECV:
 		return !op->recv || has_partner(op, op->recv);
 	case KIND_EXCHANGE: {
-		bool sent = !op->send || !(op->send->sync || relations_send_waits(sim, op, op->send)) ||
-			    has_partner(op, op->send);
+		bool sent = !op->send || may_go_on(sim, op, op->send) || has_partner(op, op->send);
 
 		return (!op->recv || has_partner(op, op->recv)) && sent;
 	}
@@ -269,6 +280,63 @@ static int end_op(struct sim *sim, struct op *op)
 	}
 }
 
+/* --- who goes on where nobody can ------------------------------------------------- */
+
+struct waiting_thread {
+	uint64_t end; /* recorded: of the operation in which it waits */
+	uint32_t thread;
+};
+
+static bool waits(const struct sim_thread *thread)
+{
+	return thread->at && thread->row.head < thread->row.tail &&
+	       ((const struct item *)(thread->row.data + thread->row.head))->type == ITEM_BEGIN;
+}
+
+static bool is_before(const struct waiting_thread *a, const struct waiting_thread *b)
+{
+	return a->end != b->end ? a->end < b->end : a->thread < b->thread;
+}
+
+static void put_in_heap(struct sim *sim, struct waiting_thread one)
+{
+	size_t at = sim->nwaiting++;
+
+	for (; at && is_before(&one, &sim->waiting[(at - 1) / 2]); at = (at - 1) / 2)
+		sim->waiting[at] = sim->waiting[(at - 1) / 2];
+	sim->waiting[at] = one;
+}
+
+static struct waiting_thread take_first(struct sim *sim)
+{
+	struct waiting_thread first = sim->waiting[0], last = sim->waiting[--sim->nwaiting];
+	size_t at = 0, below;
+
+	while ((below = 2 * at + 1) < sim->nwaiting) {
+		if (below + 1 < sim->nwaiting && is_before(&sim->waiting[below + 1], &sim->waiting[below]))
+			below++;
+		if (!is_before(&sim->waiting[below], &last))
+			break;
+		sim->waiting[at] = sim->waiting[below];
+		at = below;
+	}
+	sim->waiting[at] = last;
+	return first;
+}
+
+/* The thread has come to where it waits, while somebody has to go on. */
+static int note_waiting(struct sim *sim, uint32_t index)
+{
+	const struct sim_thread *thread = &sim->threads[index];
+
+	if (!waits(thread))
+		return 0;
+	if (array_one_more(&sim->waiting, &sim->waiting_room, sim->nwaiting, sizeof(*sim->waiting)))
+		return -ENOMEM;
+	put_in_heap(sim, (struct waiting_thread){ thread->at->end, index });
+	return 0;
+}
+
 /* --- a thread -------------------------------------------------------------------- */
 
 /* The program's own work up to this recorded time. */
@@ -357,6 +425,37 @@ static int enter(struct sim *sim, uint32_t index, const struct item *item)
 	return end_op(sim, op);
 }
 
+/* A whole call that has nothing to do with others. */
+static int pass_alone(struct sim *sim, uint32_t index, const struct item *item)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	const struct alone *alone = (const struct alone *)(item + 1);
+	const struct facts *facts = &sim->facts[alone->probe];
+	struct op op = { .kind = KIND_ALONE,
+			 .thread = index,
+			 .func = facts->func,
+			 .probe = alone->probe,
+			 .site = alone->site,
+			 .start = item->time,
+			 .end = alone->end,
+			 .sent = -1,
+			 .received = -1,
+			 .target = -1,
+			 .facts = facts };
+	int error = work_until(sim, index, item->time);
+
+	if (!error && sim->teller)
+		error = relations_enter(sim, &op);
+	op.new_start = thread->now;
+	if (!error)
+		error = ask_alone(sim, &op);
+	if (error)
+		return error;
+	thread->now = op.new_end;
+	thread->old = op.end > thread->old ? op.end : thread->old;
+	return sim->teller ? relations_op(sim, &op) : 0;
+}
+
 /* One item. 1: the thread has to wait; other: -errno. */
 static int step(struct sim *sim, uint32_t index, const struct item *item)
 {
@@ -378,6 +477,8 @@ static int step(struct sim *sim, uint32_t index, const struct item *item)
 			error = output_item(sim, index, item, time);
 		op_free(sim, item->op);
 		return error;
+	case ITEM_ALONE:
+		return pass_alone(sim, index, item);
 	default:
 		break;
 	}
@@ -406,7 +507,9 @@ static int run_thread(struct sim *sim, uint32_t index)
 		if (!error)
 			row_pop(sim, row);
 	}
-	return error == 1 ? 0 : error;
+	if (error == 1)
+		return sim->giving_way ? note_waiting(sim, index) : 0;
+	return error;
 }
 
 /* --- all threads ------------------------------------------------------------------- */
@@ -465,22 +568,61 @@ static void give_up(struct sim *sim, struct op *op)
 	schedule_wake(sim, op->thread);
 }
 
+/* From now on those that wait are noted; all are looked at once. */
+static int begin_giving_way(struct sim *sim)
+{
+	int error = 0;
+
+	sim->nwaiting = 0;
+	sim->giving_way = true;
+	for (size_t i = 0; i < sim->d->nthreads && !error; i++)
+		error = note_waiting(sim, i);
+	return error;
+}
+
 /* The one that waits in the operation that ended first. False: nobody waits. */
 static bool give_way(struct sim *sim)
 {
-	struct op *first = NULL;
+	if (!sim->giving_way && !sim->error)
+		sim->error = begin_giving_way(sim);
+	while (sim->nwaiting && !sim->error) {
+		struct waiting_thread first = take_first(sim);
+		struct sim_thread *thread = &sim->threads[first.thread];
 
-	for (size_t i = 0; i < sim->d->nthreads; i++) {
-		struct sim_thread *thread = &sim->threads[i];
-
-		if (thread->at && thread->row.head < thread->row.tail &&
-		    ((const struct item *)(thread->row.data + thread->row.head))->type == ITEM_BEGIN &&
-		    (!first || thread->at->end < first->end))
-			first = thread->at;
+		if (!waits(thread) || thread->at->end != first.end)
+			continue; /* it has gone on meanwhile */
+		give_up(sim, thread->at);
+		return true;
 	}
-	if (first)
-		give_up(sim, first);
-	return first;
+	return false;
+}
+
+/*
+ * Within a chunk threads go on as soon as what they need is there, and few operations have to be kept. What will not
+ * come is told only once the whole chunk is there.
+ */
+static int after_part(void *context, uint64_t time)
+{
+	struct sim *sim = context;
+
+	if (time < sim->settled)
+		return 0;
+	match_what_came(sim);
+	sim->in_part = true;
+	if (!sim->error)
+		sim->error = run_ready(sim);
+	sim->in_part = false;
+	return sim->error;
+}
+
+static void wake_undecided(struct sim *sim)
+{
+	while (sim->nundecided) {
+		uint32_t index = sim->undecided[--sim->nundecided];
+
+		sim->threads[index].undecided = false;
+		schedule_wake(sim, index);
+	}
 }
 
 static void after_chunk(void *context, size_t done, size_t all)
@@ -489,6 +631,7 @@ static void after_chunk(void *context, size_t done, size_t all)
 
 	match_settle(sim);
 	locks_settle(sim);
+	wake_undecided(sim);
 	for (size_t i = 0; i < sim->d->nthreads; i++)
 		if (sim->threads[i].at && sim->threads[i].at->kind == KIND_ACQUIRE)
 			schedule_wake(sim, i);
@@ -496,6 +639,7 @@ static void after_chunk(void *context, size_t done, size_t all)
 		sim->error = run_ready(sim);
 	while (sim->queued_bytes > QUEUE_MOST && !sim->error && give_way(sim))
 		sim->error = run_ready(sim);
+	sim->giving_way = false; /* what is fed next may let them go on */
 	sim->settled = sim->latest;
 }
 
@@ -520,8 +664,11 @@ int schedule_run(struct sim *sim)
 	};
 	int error;
 
+	if (sim->teller)
+		ops.part = after_part;
 	sim->ready = calloc(sim->d->nthreads + 1, sizeof(*sim->ready));
-	if (!sim->ready)
+	sim->undecided = calloc(sim->d->nthreads + 1, sizeof(*sim->undecided));
+	if (!sim->ready || !sim->undecided)
 		return -ENOMEM;
 	error = timeline_read(sim->recording, &ops);
 	if (error)
@@ -534,6 +681,7 @@ int schedule_run(struct sim *sim)
 	do
 		error = run_ready(sim);
 	while (!error && give_way(sim));
+	error = error ? error : sim->error;
 	for (size_t i = 0; i < sim->d->nthreads && !error; i++)
 		error = run_out(sim, i);
 	return error;
@@ -555,7 +703,13 @@ void schedule_close(struct sim *sim)
 		struct op *op = sim->free_ops;
 
 		sim->free_ops = op->free;
+		free(op->halves);
+		free(op->instances);
+		free(op->members);
 		free(op);
 	}
 	free(sim->ready);
+	free(sim->undecided);
+	free(sim->waiting);
+	free(sim->events);
 }

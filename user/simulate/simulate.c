@@ -116,7 +116,7 @@ void simulation_close(struct sim *sim)
 
 static int simulate_here(const struct simulation *options, struct progress *progress)
 {
-	struct sim sim = { .options = options, .progress = progress };
+	struct sim sim = { .options = options, .scenarios = SCENARIOS, .progress = progress };
 	int error = recording_open_fd(&sim.recording, options->input, options->path), ended;
 
 	if (!error)

@@ -3,7 +3,8 @@
  * merge.c - the events of all threads in one order of time, out of a recording.
  *
  * timeline.c delivers the threads in turns, a chunk's worth of each at a time. Chunks are written in about the order of
- * time, but not quite. So the chunks are read twice: first to learn how far back each reaches, then to deliver. Late
+ * time, but not quite. So the chunks are read twice: first to learn how far back each reaches (unless somebody has read
+ * them before), then to deliver. Late
  * spans (recording.h) are known beforehand, and the others of a chunk begin no earlier than the earliest of them: what
  * happens before the earliest of all chunks still to come is complete once the threads have been taken up to there, and
  * is sorted and handed on. What waits in between is about one chunk.
@@ -79,19 +80,6 @@ static int chunk_done(struct timeline *t, size_t index, void *context)
 	return error ? error : queue_release(&m->queue, safe, m->d, m->ops);
 }
 
-static uint64_t chunk_floor(const struct recording_chunk *chunk)
-{
-	uint64_t floor = UINT64_MAX;
-
-	for (size_t i = 0; i < chunk->nspans; i++)
-		if (!chunk->late[i] && chunk->spans[i].start < floor)
-			floor = chunk->spans[i].start;
-	for (size_t i = 0; i < chunk->ngaps; i++)
-		if (chunk->gaps[i].after < floor)
-			floor = chunk->gaps[i].after;
-	return floor;
-}
-
 static int find_floors(struct merge *m, struct recording *recording)
 {
 	size_t count = recording_chunks(recording);
@@ -100,14 +88,12 @@ static int find_floors(struct merge *m, struct recording *recording)
 	if (!m->floors)
 		return -ENOMEM;
 	for (; m->nfloors < count; m->nfloors++) {
-		struct recording_chunk chunk;
-		int error = recording_read_chunk(recording, m->nfloors, &chunk);
+		int error = recording_chunk_floor(recording, m->nfloors, &m->floors[m->nfloors]);
 
 		if (error == -ENODATA)
 			break; /* said by the reader; it ends there */
 		if (error)
 			return error;
-		m->floors[m->nfloors] = chunk_floor(&chunk);
 	}
 	for (size_t i = m->nfloors; i-- > 1;)
 		if (m->floors[i] < m->floors[i - 1])

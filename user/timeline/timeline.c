@@ -32,8 +32,9 @@
 
 #include "util/log.h"
 
-#define MOVES 16 /* of keys, for each of them, before they are sorted in general */
-#define AHEAD 4  /* spans that are asked for before they are needed */
+#define MOVES 16        /* of keys, for each of them, before they are sorted in general */
+#define AHEAD 4         /* spans that are asked for before they are needed */
+#define PART_SPANS 4096 /* of a chunk that is told in parts */
 
 /* --- the order of starts --------------------------------------------------- */
 
@@ -316,6 +317,7 @@ static void divide(struct timeline *t, const struct recording_chunk *chunk)
 		spans += thread->nspans;
 		gaps += thread->ngaps;
 		thread->nspans = thread->ngaps = 0;
+		thread->span = thread->gap = 0;
 	}
 }
 
@@ -373,21 +375,20 @@ static void fetch(const struct span *span)
 	__builtin_prefetch((const char *)span + 64);
 }
 
-/* The thread's spans, late spans and gaps of this chunk, merged. */
-static int deliver(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk)
+/* The thread's spans of this chunk that begin until then, with the late spans and gaps before each. */
+static int deliver_spans(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk, uint64_t until)
 {
 	struct key *keys = t->keys + thread->spans;
-	size_t gap = 0;
 	int error;
 
-	timeline_sort(keys, thread->nspans);
-	for (size_t i = 0; i < thread->nspans; i++) {
-		const struct span *span = &chunk->spans[keys[i].index];
+	for (; thread->span < thread->nspans && keys[thread->span].start <= until; thread->span++) {
+		const struct span *span = &chunk->spans[keys[thread->span].index];
 
-		if (i + AHEAD < thread->nspans)
-			fetch(&chunk->spans[keys[i + AHEAD].index]);
-		while (gap < thread->ngaps && chunk->gaps[t->gaps[thread->gaps + gap]].after <= span->start) {
-			const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + gap++]];
+		if (thread->span + AHEAD < thread->nspans)
+			fetch(&chunk->spans[keys[thread->span + AHEAD].index]);
+		while (thread->gap < thread->ngaps &&
+		       chunk->gaps[t->gaps[thread->gaps + thread->gap]].after <= span->start) {
+			const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + thread->gap++]];
 
 			error = begin_late(t, thread, at->after, span);
 			if (!error)
@@ -401,13 +402,76 @@ static int deliver(struct timeline *t, struct thread *thread, const struct recor
 		if (error)
 			return error;
 	}
-	for (error = 0; gap < thread->ngaps && !error; gap++)
-		error = timeline_pass_gap(t, thread, &chunk->gaps[t->gaps[thread->gaps + gap]]);
-	/* A late span that begins at the horizon itself may belong behind spans of the next chunk; strictly before it
-	 * is due. */
-	if (!error && thread->horizon)
-		error = begin_late(t, thread, thread->horizon - 1, NULL);
+	return 0;
+}
+
+/*
+ * Begins the late spans that come until then, but for those behind a gap. One that begins at the horizon itself may
+ * belong behind spans of the next chunk; strictly before it is due.
+ */
+static int begin_late_until(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk,
+			    uint64_t until)
+{
+	if (!thread->horizon)
+		return 0;
+	if (thread->gap < thread->ngaps && chunk->gaps[t->gaps[thread->gaps + thread->gap]].after < until)
+		until = chunk->gaps[t->gaps[thread->gaps + thread->gap]].after;
+	return begin_late(t, thread, until < thread->horizon ? until : thread->horizon - 1, NULL);
+}
+
+/* What is left of it. */
+static int deliver(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk)
+{
+	int error = deliver_spans(t, thread, chunk, UINT64_MAX);
+
+	for (; thread->gap < thread->ngaps && !error; thread->gap++)
+		error = timeline_pass_gap(t, thread, &chunk->gaps[t->gaps[thread->gaps + thread->gap]]);
+	if (!error)
+		error = begin_late_until(t, thread, chunk, UINT64_MAX);
 	thread->nspans = thread->ngaps = 0;
+	return error;
+}
+
+/* When the first and the last of its spans begin. */
+static void find_bounds(const struct timeline *t, uint64_t *first, uint64_t *last)
+{
+	*first = UINT64_MAX;
+	*last = 0;
+	for (size_t i = 0; i < t->nmet; i++) {
+		const struct thread *thread = &t->threads[t->met[i]];
+		const struct key *keys = t->keys + thread->spans;
+
+		if (!thread->nspans)
+			continue;
+		if (keys[0].start < *first)
+			*first = keys[0].start;
+		if (keys[thread->nspans - 1].start > *last)
+			*last = keys[thread->nspans - 1].start;
+	}
+}
+
+/* All threads until some time, then all of them until a later one, and so on; deliver() has the rest. */
+static int deliver_parts(struct timeline *t, const struct recording_chunk *chunk)
+{
+	/* Whoever is told has to look at all threads, perhaps. */
+	size_t parts = chunk->nspans / (t->d->nthreads > PART_SPANS ? t->d->nthreads : PART_SPANS);
+	uint64_t first, last;
+	int error = 0;
+
+	find_bounds(t, &first, &last);
+	for (size_t part = 1; part < parts && first < last && !error; part++) {
+		uint64_t until = first + (last - first) / parts * part;
+
+		for (size_t i = 0; i < t->nmet && !error; i++) {
+			struct thread *thread = &t->threads[t->met[i]];
+
+			error = deliver_spans(t, thread, chunk, until);
+			if (!error)
+				error = begin_late_until(t, thread, chunk, until);
+		}
+		if (!error)
+			error = t->ops->part(t->ops->context, until);
+	}
 	return error;
 }
 
@@ -425,6 +489,10 @@ static int read_chunk(struct timeline *t, size_t index)
 		return error;
 	divide(t, &chunk);
 	distribute(t, &chunk);
+	for (size_t i = 0; i < t->nmet; i++)
+		timeline_sort(t->keys + t->threads[t->met[i]].spans, t->threads[t->met[i]].nspans);
+	if (t->ops->part)
+		error = deliver_parts(t, &chunk);
 	for (size_t i = 0; i < t->nmet && !error; i++)
 		error = deliver(t, &t->threads[t->met[i]], &chunk);
 	return error;

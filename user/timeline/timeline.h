@@ -34,6 +34,11 @@ struct timeline_ops {
 	 * to each thread of the process that has events, between those before and after. May be NULL.
 	 */
 	int (*control)(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control);
+	/*
+	 * Of all threads' calls in this piece of the recording, those that began until `time` have been told. Pieces
+	 * are told in several parts only where this is there. 0 or -errno to stop. May be NULL.
+	 */
+	int (*part)(void *context, uint64_t time);
 	/* So much of the recording is done. May be NULL. */
 	void (*progress)(void *context, size_t done, size_t all);
 	void *context;
@@ -44,8 +49,8 @@ struct timeline_ops {
 
 /* Reads the whole recording. 0 or -errno. */
 int timeline_read(struct recording *recording, const struct timeline_ops *ops);
-/* The same with the events of all threads in one order of time. It reads the recording twice; memory grows with a
- * chunk. */
+/* The same with the events of all threads in one order of time. It reads the recording twice, the first time; memory
+ * grows with a chunk. */
 int timeline_read_merged(struct recording *recording, const struct timeline_ops *ops);
 
 /* Events while the calls are being made, out of a running capture: user/timeline/live.c tells in what order. */

@@ -21,6 +21,7 @@ struct thread {
 	size_t late, late_end; /* of recording_late(): next to deliver, and the first of another thread */
 	size_t spans, gaps;    /* where this chunk's keys and gaps of the thread begin */
 	size_t nspans, ngaps;  /* how many; both 0: not met in this chunk */
+	size_t span, gap;      /* of those: the next to deliver */
 };
 
 /* What the order of starts is made from. */
