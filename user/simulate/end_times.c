@@ -126,16 +126,23 @@ static int ask_event(struct sim *sim, struct op *op, enum callback in)
 {
 	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
-		struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, op->received,
-							   op->new_start.at[s],
-							   op->new_start.at[s] + (op->end - op->start));
+		uint64_t start = op->new_start.at[s], end = start + (op->end - op->start);
 		event_callback *callback = in == IN_FUNCTION ? plugin->ProcessFunctionEvent
 					   : in == IN_MPI    ? plugin->ProcessMPIFunctionEvent
 							     : plugin->ProcessUnmatched;
-		int error = call_event(sim, s, in, callback, &event, &op->new_end.at[s]);
+		int error;
 
+		if (callback) {
+			struct cpf_func_event event = plugin_event(op->thread, op->func, op->sent, op->received, start,
+								   end);
+
+			error = call_event(sim, s, in, callback, &event, &end);
+		} else {
+			error = plugin_check_end(sim, in, op->thread, start, end);
+		}
 		if (error)
 			return error;
+		op->new_end.at[s] = end;
 	}
 	return 0;
 }
@@ -404,19 +411,21 @@ int ask_one_sided(struct sim *sim, struct op *op)
 {
 	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		const struct cpf_plugin *plugin = sim->plugins[s];
-		uint64_t start = op->new_start.at[s], bytes = op->sent > 0       ? (uint64_t)op->sent
-							      : op->received > 0 ? (uint64_t)op->received
-										 : 0;
-		struct cpf_one_sided transfer = { op->thread,
-						  op->func,
-						  op->facts->fence,
-						  op->target < 0 ? CPF_NONE : first_thread(sim, op->target),
-						  bytes,
-						  start,
-						  start + (op->end - op->start) };
-		struct cpf_one_sided before = transfer;
+		uint64_t start = op->new_start.at[s], end = start + (op->end - op->start);
 
 		if (plugin->ProcessOneSided) {
+			uint64_t bytes = op->sent > 0       ? (uint64_t)op->sent
+					 : op->received > 0 ? (uint64_t)op->received
+							    : 0;
+			struct cpf_one_sided transfer = { op->thread,
+							  op->func,
+							  op->facts->fence,
+							  op->target < 0 ? CPF_NONE : first_thread(sim, op->target),
+							  bytes,
+							  start,
+							  end };
+			struct cpf_one_sided before = transfer;
+
 			plugin_enter(sim, s, IN_ONE_SIDED);
 			plugin->ProcessOneSided(plugin->self, &transfer);
 			plugin_leave(sim, s);
@@ -424,9 +433,10 @@ int ask_one_sided(struct sim *sim, struct op *op)
 			if (memcmp(&before, &transfer, sizeof(before)))
 				return plugin_broke(sim, IN_ONE_SIDED, plugin_changed, op->thread, start,
 						    transfer._endTime);
+			end = transfer._endTime;
 		}
-		op->new_end.at[s] = transfer._endTime;
-		if (plugin_check_end(sim, IN_ONE_SIDED, op->thread, start, transfer._endTime))
+		op->new_end.at[s] = end;
+		if (plugin_check_end(sim, IN_ONE_SIDED, op->thread, start, end))
 			return -EPROTO;
 	}
 	return 0;
@@ -442,28 +452,29 @@ int ask_lock(struct sim *sim, struct op *op)
 
 		if (previous)
 			end = usual_end(op->start, previous->release, op->end, start, previous->new_release.at[s]);
-		struct cpf_lock lock = { op->thread,
-					 op->func,
-					 op->kind == KIND_RELEASE ? CPF_RELEASE
-					 : op->kind == KIND_TRY   ? CPF_TRY
-								  : CPF_ACQUIRE,
-					 previous ? previous->thread : CPF_NONE,
-					 op->lock_number,
-					 previous ? previous->new_release.at[s] : 0,
-					 start,
-					 end };
-		struct cpf_lock before = lock;
-
 		if (plugin->ProcessLock) {
+			struct cpf_lock lock = { op->thread,
+						 op->func,
+						 op->kind == KIND_RELEASE ? CPF_RELEASE
+						 : op->kind == KIND_TRY   ? CPF_TRY
+									  : CPF_ACQUIRE,
+						 previous ? previous->thread : CPF_NONE,
+						 op->lock_number,
+						 previous ? previous->new_release.at[s] : 0,
+						 start,
+						 end };
+			struct cpf_lock before = lock;
+
 			plugin_enter(sim, s, IN_LOCK);
 			plugin->ProcessLock(plugin->self, &lock);
 			plugin_leave(sim, s);
 			before._endTime = lock._endTime;
 			if (memcmp(&before, &lock, sizeof(before)))
 				return plugin_broke(sim, IN_LOCK, plugin_changed, op->thread, start, lock._endTime);
+			end = lock._endTime;
 		}
-		op->new_end.at[s] = lock._endTime;
-		if (plugin_check_end(sim, IN_LOCK, op->thread, start, lock._endTime))
+		op->new_end.at[s] = end;
+		if (plugin_check_end(sim, IN_LOCK, op->thread, start, end))
 			return -EPROTO;
 	}
 	return 0;

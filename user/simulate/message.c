@@ -45,11 +45,14 @@ static void recycle(struct sim *sim, struct half *half)
 
 void half_leave(struct sim *sim, struct half *half)
 {
-	struct half *other = half->other;
+	struct half *other;
 
 	if (half->holds)
 		half->holds--;
-	if (half->holds || half->queued || (other && other->holds))
+	if (half->holds || half->queued)
+		return;
+	other = half->other;
+	if (other && other->holds)
 		return;
 	if (other)
 		recycle(sim, other);

@@ -34,7 +34,7 @@
 
 #define MOVES 16        /* of keys, for each of them, before they are sorted in general */
 #define AHEAD 4         /* spans that are asked for before they are needed */
-#define PART_SPANS 4096 /* of a chunk that is told in parts */
+#define PART_SPANS 1024 /* of a chunk that is told in parts */
 
 /* --- the order of starts --------------------------------------------------- */
 
