@@ -137,6 +137,12 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 {
 	const struct facts *facts = &sim->facts[span->probe];
 
+	if (sim->teller && (facts->signal || facts->kind == KIND_ONE_SIDED)) {
+		int error = posts_note(sim, span);
+
+		if (error)
+			return error;
+	}
 	switch (facts->kind) {
 	case KIND_COLLECTIVE:
 	case KIND_NOTIFY:
@@ -238,6 +244,19 @@ uint32_t groups_process(struct sim *sim, uint32_t process, const struct facts *f
 			int64_t rank)
 {
 	return find_process(sim, process, groups_members(sim, span), comm_of(sim, facts, span), rank);
+}
+
+uint32_t groups_process_among(const struct sim *sim, uint32_t process, const struct def_comm *members, int64_t rank)
+{
+	return find_process(sim, process, members, NULL, rank);
+}
+
+bool groups_comm_value(struct sim *sim, const struct facts *facts, const struct span *span, uint64_t *value)
+{
+	struct place_key key = key_of(sim, facts, span);
+
+	*value = key.value;
+	return key.scope == SCOPE_COMM;
 }
 
 uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank)
