@@ -17,6 +17,7 @@
  * whose calls take longer for it: each twice as long as those that name others.
  */
 #include "analysis/communication.h"
+#include "analysis/gains.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -264,23 +265,55 @@ static char *who(const struct communication *c, const struct comm_habit *habit, 
 	return text;
 }
 
+/* What the run would be shorter by, if as many calls fewer were made there. */
+static int find_gain(const struct communication *c, const struct report *r, const struct comm_habit *habit,
+		     struct finding *finding)
+{
+	bool *sites = calloc(c->d->nsites + 1, sizeof(*sites));
+	struct relief relief = { .thread = NO_INDEX,
+				 .what = RELIEVE_CALL,
+				 .most = UINT64_MAX,
+				 .less = habit->gain < habit->quick ? (double)habit->gain / habit->quick : 1,
+				 .sites = sites,
+				 .nsites = c->d->nsites };
+	char label[LABEL_ROOM];
+	int error;
+
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->nplaces; i++) {
+		const struct comm_place *place = &c->places[i];
+
+		if (place->runs && place->event == habit->event && place->site < c->d->nsites)
+			sites[place->site] = !strcmp(site_label(c->d, place->site, label, sizeof(label)), habit->place);
+	}
+	error = report_find_gain(r, &relief, finding);
+	free(sites);
+	return error;
+}
+
 static int find_small(const struct communication *c, struct report *r, const struct comm_habit *habit)
 {
 	struct finding finding = {
 		.kind = "small_messages", .event = habit->event, .thread = NO_INDEX, .weight = habit->quick
 	};
 	char label[LABEL_ROOM], people[3 * LABEL_ROOM], size[FORMAT_SIZE], count[FORMAT_SIZE], time[FORMAT_SIZE],
-		gain[FORMAT_SIZE];
+		gain[FORMAT_SIZE], gives[200];
+	int error;
 
 	if (!is_worth_it(r, habit->quick))
 		return 0;
+	error = find_gain(c, r, habit, &finding);
+	if (error)
+		return error;
+	gain_text(r, &finding, "were they so", "", gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,
 		"%s small messages, of %s on average, went one after the other from %s (%s, %s): %s in the calls that did not "
-		"wait, of which fewer, larger ones would save at least %s",
+		"wait, of which fewer, larger ones would save at least %s%s",
 		format_count(count, habit->messages), format_bytes(size, habit->bytes / habit->messages), habit->place,
 		report_event_label(r, habit->event, label, sizeof(label)), who(c, habit, people, sizeof(people)),
-		format_time(time, habit->quick), format_time(gain, habit->gain));
+		format_time(time, habit->quick), format_time(gain, habit->gain), gives);
 }
 
 static int find_idle(const struct communication *c, struct report *r, const struct comm_habit *habit)

@@ -63,8 +63,8 @@ struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct
 	bool call = deed->doing == DOING_CALL;
 
 	return (struct relief){ .thread = thread,
+				.what = call ? RELIEVE_CALL : RELIEVE_WORK,
 				.inside = deed->inside,
-				.call = call,
 				.after = call ? deed->call : deed->after,
 				.before = deed->before,
 				.most = UINT64_MAX,

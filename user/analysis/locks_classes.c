@@ -14,6 +14,7 @@
  *     and there were at least 100 of them.
  * Where calls of locks are not all on the timeline it says nothing.
  */
+#include "analysis/gains.h"
 #include "analysis/locks.h"
 
 #include <errno.h>
@@ -321,14 +322,39 @@ static bool is_convoy(const uint64_t of[LOCK_FIGURES])
 	       of[LOCK_BUSY] - of[LOCK_HELD] > of[LOCK_HELD];
 }
 
+/* What nobody's waiting for these locks would give, wherever they are taken. */
+static int find_gain(struct locks *s, const struct report *r, uint32_t class, struct finding *finding)
+{
+	size_t count;
+	const struct lock_part *rows = lock_rows(s->class_parts, s->nclass_parts, class, PART_SITE, &count);
+	bool *sites = calloc(2 * (s->d->nsites + 1), sizeof(*sites)), *wanted = sites ? sites + s->d->nsites + 1 : NULL;
+	struct relief relief = { .thread = NO_INDEX, .what = RELIEVE_LOCK, .sites = sites, .nsites = s->d->nsites };
+	int error;
+
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].key.a < s->d->nsites)
+			wanted[rows[i].key.a] = true;
+	for (uint32_t site = 0; site < s->d->nsites; site++) {
+		uint32_t first = lock_site(s, site);
+
+		sites[site] = first < s->d->nsites && wanted[first];
+	}
+	error = report_find_gain(r, &relief, finding);
+	free(sites);
+	return error;
+}
+
 static int find_contention(struct locks *s, struct report *r, uint32_t class)
 {
 	const struct lock *lock = &s->classes[class];
 	const uint64_t *of = lock->sums.of;
 	const struct lock_part *site = worst(s, class, PART_SITE, false), *thread = worst(s, class, PART_THREAD, true);
 	char label[LABEL_ROOM + 64], where[LABEL_ROOM], holder[4 * LABEL_ROOM], ns[FORMAT_SIZE], max[FORMAT_SIZE],
-		count[FORMAT_SIZE];
+		count[FORMAT_SIZE], gives[200];
 	size_t who = waiters(s, class);
+	int error;
 	struct finding finding = { .kind = is_convoy(of) ? "lock_convoy" : "lock_contention",
 				   .thread = thread ? thread->key.a : NO_INDEX,
 				   .has_site = site,
@@ -336,17 +362,22 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 				   .weight = of[LOCK_WAIT] };
 
 	finding.event = profile_event(r->profile, r->d, lock->probe);
+	error = find_gain(s, r, class, &finding);
+	if (error)
+		return error;
+	gain_text(r, &finding, "if nobody had to wait for it", "; no more than that is to be gained", gives,
+		  sizeof(gives));
 	say_holder(s, class, holder, sizeof(holder));
 	return report_add_finding(
 		r, &finding,
 		"%zu thread%s waited %s in all (%.1f %% of the threads' time) for %s at %s: %s contended calls, the "
-		"longest %s%s; %.0f %% of the releases found somebody waiting already%s.",
+		"longest %s%s; %.0f %% of the releases found somebody waiting already%s%s.",
 		who, plural(who), format_time(ns, of[LOCK_WAIT]), 100.0 * of[LOCK_WAIT] / r->wall,
 		lock_label(s, lock, label, sizeof(label)),
 		site_label(s->d, site ? site->key.a : NO_INDEX, where, sizeof(where)),
 		format_count(count, of[LOCK_CONTENDED]), format_time(max, of[LOCK_WAIT_MAX]), holder,
 		of[LOCK_RELEASED] ? 100.0 * of[LOCK_HANDED] / of[LOCK_RELEASED] : 0,
-		is_convoy(of) ? ", and handing it on took longer than what was done under it: a convoy" : "");
+		is_convoy(of) ? ", and handing it on took longer than what was done under it: a convoy" : "", gives);
 }
 
 static int find_failed_tries(struct locks *s, struct report *r, uint32_t class)

@@ -14,6 +14,7 @@
  *   - all calls of the heap were seen. Else nothing is claimed.
  * It is told where it is 64 KiB and 1 % of the most that the heap had.
  */
+#include "analysis/gains.h"
 #include "analysis/memory.h"
 #include "analysis/printer.h"
 
@@ -451,9 +452,27 @@ static uint64_t own_time(const struct report *r, uint32_t thread)
 }
 
 /* One finding for all threads in which it is worth it, with the place that takes most of it. */
+/* What the run would be shorter by without: so much of the time in all such calls of these threads. */
+static int find_gain(const struct memory *m, const struct report *r, const struct people *who, uint64_t time,
+		     struct finding *finding)
+{
+	struct relief relief = { .thread = people_count(who) == 1 ? finding->thread : NO_INDEX,
+				 .what = RELIEVE_MEMORY,
+				 .most = UINT64_MAX };
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < r->nthreads; i++)
+		if (people_has(who, r->threads[i].thread) || relief.thread == NO_INDEX)
+			all += r->threads[i].group[GROUP_ALLOC];
+	if (!all)
+		return 0;
+	relief.less = time < all ? (double)time / all : 1;
+	return report_find_gain(r, &relief, finding);
+}
+
 static int find_churn(const struct memory *m, struct report *r)
 {
-	char label[LABEL_ROOM], where[LABEL_ROOM], rate[FORMAT_SIZE];
+	char label[LABEL_ROOM], where[LABEL_ROOM], rate[FORMAT_SIZE], gives[200];
 	struct people who = { 0 };
 	uint64_t blocks = 0, time = 0, wall = 0, most = 0;
 	uint32_t site = 0, thread = NO_INDEX;
@@ -484,13 +503,16 @@ static int find_churn(const struct memory *m, struct report *r)
 					   .weight = time,
 					   .section = "memory" };
 
-		error = report_add_finding(
-			r, &finding,
-			"%s: at least %.0f %% of the time goes into allocating and freeing blocks of at most %d bytes that live "
-			"less than 1 ms (%s), most of it at %s",
-			people_label(m->d, &who, label, sizeof(label)), percent(time, wall), SMALL_BYTES,
-			format_rate(rate, blocks * 1e9 * people_count(&who) / wall),
-			site_label(m->d, m->sites[site].site, where, sizeof(where)));
+		error = find_gain(m, r, &who, time, &finding);
+		gain_text(r, &finding, "without them", "", gives, sizeof(gives));
+		error = error
+				?: report_add_finding(
+					   r, &finding,
+					   "%s: at least %.0f %% of the time goes into allocating and freeing blocks of at most %d bytes that live "
+					   "less than 1 ms (%s), most of it at %s%s",
+					   people_label(m->d, &who, label, sizeof(label)), percent(time, wall),
+					   SMALL_BYTES, format_rate(rate, blocks * 1e9 * people_count(&who) / wall),
+					   site_label(m->d, m->sites[site].site, where, sizeof(where)), gives);
 	}
 	people_free(&who);
 	return error;

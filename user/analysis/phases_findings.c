@@ -5,8 +5,11 @@
  */
 #include "analysis/phases.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "analysis/gains.h"
 #include "analysis/printer.h"
 
 #define WORTH_SHARE 100
@@ -48,6 +51,39 @@ static uint32_t culprit(const struct iterating *it, const struct blame *blame)
 	return NO_INDEX;
 }
 
+static int earlier_first(const void *a, const void *b)
+{
+	const struct relief_time *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* What the run would be shorter by, if each of them had been like the others. */
+static int find_gain(const struct report *r, const struct iterating *it, struct finding *finding)
+{
+	struct relief_time *times = calloc(it->noutliers + 1, sizeof(*times));
+	struct relief relief = { .thread = NO_INDEX, .what = RELIEVE_TIME, .times = times };
+	int error;
+
+	if (!times)
+		return -ENOMEM;
+	for (size_t i = 0; i < it->noutliers; i++) {
+		const struct outlier *one = &it->outliers[i];
+		uint64_t longer = one->lasted - one->typical;
+
+		if (longer >= NOISE && one->lasted <= one->end)
+			times[relief.ntimes++] = (struct relief_time){ one->end - one->lasted, one->end,
+								       (double)longer / one->lasted };
+	}
+	qsort(times, relief.ntimes, sizeof(*times), earlier_first);
+	for (size_t i = 1; i < relief.ntimes; i++)
+		if (times[i].start < times[i - 1].end)
+			times[i].start = times[i - 1].end < times[i].end ? times[i - 1].end : times[i].end;
+	error = report_find_gain(r, &relief, finding);
+	free(times);
+	return error;
+}
+
 static int tell_outliers(const struct phases *s, struct report *r, const struct iterating *it)
 {
 	uint64_t run = r->end - r->start;
@@ -56,7 +92,8 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 	size_t count = 0;
 	struct finding finding = { .kind = "outlier_iterations", .event = it->event, .section = "phases" };
 	char label[2 * LABEL_ROOM], who[2 * LABEL_ROOM], lasted[FORMAT_SIZE], typical[FORMAT_SIZE], at[FORMAT_SIZE],
-		time[FORMAT_SIZE];
+		time[FORMAT_SIZE], gives[200];
+	int error;
 
 	for (size_t i = 0; i < it->noutliers; i++) {
 		uint64_t longer = it->outliers[i].lasted - it->outliers[i].typical;
@@ -68,16 +105,20 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 		return 0;
 	finding.thread = culprit(it, &worst->blame);
 	finding.weight = cost * it->nmembers;
+	error = find_gain(r, it, &finding);
+	if (error)
+		return error;
+	gain_text(r, &finding, "had they been like the others", "", gives, sizeof(gives));
 	blame_text(s, it, &worst->blame, who, sizeof(who));
 	return report_add_finding(
 		r, &finding,
 		"%zu of %llu iterations (%s) %s out of line: number %llu, at %s, took %s instead of %s%s%s%s; "
-		"%s in all, %.1f %% of the run",
+		"%s in all, %.1f %% of the run%s",
 		count, (unsigned long long)it->iterations, iterating_label(s, r, it, label, sizeof(label)),
 		count == 1 ? "is" : "are", (unsigned long long)worst->number + 1,
 		format_time(at, worst->end - worst->lasted - r->start), format_time(lasted, worst->lasted),
 		format_time(typical, worst->typical), *who ? " (" : "", who, *who ? ")" : "", format_time(time, cost),
-		percent(cost, run));
+		percent(cost, run), gives);
 }
 
 static int tell_slowdown(const struct phases *s, struct report *r, const struct iterating *it, size_t i)

@@ -288,12 +288,12 @@ static int read_relations(struct reporter *r, struct recording *recording)
 	bool wanted = false;
 	int error;
 
+	r->relations = relations_new(recording);
 	for (size_t i = 0; i < r->count; i++)
 		wanted |= r->all[i].made && wants_relations(&r->all[i]);
 	if (!wanted)
-		return 0;
+		return r->relations ? 0 : -ENOMEM;
 	find_listeners(r, &listeners);
-	r->relations = relations_new(recording);
 	error = r->relations ? relations_read(r->relations, &ops, &counts, &efficiencies) : -ENOMEM;
 	for (size_t i = 0; i < r->count && !error; i++)
 		if (r->all[i].made && r->all[i].is->related)

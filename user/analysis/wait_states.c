@@ -7,6 +7,7 @@
 #include "analysis/people.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "analysis/split_phase.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +18,13 @@
 #define PAIRS_MOST (1u << 20)
 #define ROWS_SHOWN 8
 
+/* One more: the part of an early wait in which the awaited one does not access anything any more. */
+#define LATE_COMPLETE WAIT_STATES
+#define STATES (WAIT_STATES + 1)
+
 /* Calls of one probe in one state. */
 struct state_row {
-	enum wait_state state;
+	unsigned state;
 	uint32_t probe;
 	uint64_t waits, time, longest; /* ns */
 	struct people waiting, awaited;
@@ -27,7 +32,7 @@ struct state_row {
 
 /* Who waited for whom, in one state. */
 struct pair {
-	enum wait_state state;
+	unsigned state;
 	uint32_t waiting, awaited;
 	uint64_t waits, time; /* ns */
 };
@@ -39,19 +44,30 @@ struct wait_states {
 	struct index by_state; /* state and probe -> rows */
 	struct pair *pairs;
 	size_t npairs, pairs_room;
-	struct index by_pair[WAIT_STATES]; /* waiting and awaited -> pairs */
-	uint64_t time, beyond;             /* ns; beyond: of pairs that are in no row */
+	struct index by_pair[STATES]; /* waiting and awaited -> pairs */
+	uint64_t time, beyond;        /* ns; beyond: of pairs that are in no row */
 	struct relations_counts counts;
+	struct split_phase split;
 };
 
-static const char *const names[WAIT_STATES] = {
-	"Late sender",    "Late receiver", "Wait at barrier", "Wait at N x N",
-	"Late broadcast", "Early reduce",  "Wait for a lock",
+static const char *const names[STATES] = {
+	[WAIT_LATE_SENDER] = "Late sender",       [WAIT_LATE_RECEIVER] = "Late receiver",
+	[WAIT_AT_BARRIER] = "Wait at barrier",    [WAIT_AT_NXN] = "Wait at N x N",
+	[WAIT_LATE_BROADCAST] = "Late broadcast", [WAIT_EARLY_REDUCE] = "Early reduce",
+	[WAIT_FOR_LOCK] = "Wait for a lock",      [WAIT_AT_FENCE] = "Wait at fence",
+	[WAIT_LATE_POST] = "Late post",           [WAIT_EARLY_WAIT] = "Early wait",
+	[WAIT_LATE_NOTIFY] = "Late notify",       [WAIT_FOR_PROGRESS] = "Wait for progress",
+	[LATE_COMPLETE] = "Late complete",
 };
 
-static const char *const keys[WAIT_STATES] = {
-	"late_sender",    "late_receiver", "wait_at_barrier", "wait_at_nxn",
-	"late_broadcast", "early_reduce",  "wait_for_lock",
+static const char *const keys[STATES] = {
+	[WAIT_LATE_SENDER] = "late_sender",       [WAIT_LATE_RECEIVER] = "late_receiver",
+	[WAIT_AT_BARRIER] = "wait_at_barrier",    [WAIT_AT_NXN] = "wait_at_nxn",
+	[WAIT_LATE_BROADCAST] = "late_broadcast", [WAIT_EARLY_REDUCE] = "early_reduce",
+	[WAIT_FOR_LOCK] = "wait_for_lock",        [WAIT_AT_FENCE] = "wait_at_fence",
+	[WAIT_LATE_POST] = "late_post",           [WAIT_EARLY_WAIT] = "early_wait",
+	[WAIT_LATE_NOTIFY] = "late_notify",       [WAIT_FOR_PROGRESS] = "wait_for_progress",
+	[LATE_COMPLETE] = "late_complete",
 };
 
 static int begin(void **state, const struct definitions *d)
@@ -65,7 +81,7 @@ static int begin(void **state, const struct definitions *d)
 	return 0;
 }
 
-static struct state_row *row_of(struct wait_states *s, enum wait_state state, uint32_t probe)
+static struct state_row *row_of(struct wait_states *s, unsigned state, uint32_t probe)
 {
 	struct index_slot *slot = index_find(&s->by_state, index_key(state, probe));
 
@@ -80,9 +96,10 @@ static struct state_row *row_of(struct wait_states *s, enum wait_state state, ui
 	return &s->rows[s->nrows++];
 }
 
-static int note_pair(struct wait_states *s, const struct related_call *call, const struct waited *waited, uint64_t time)
+static int note_pair(struct wait_states *s, const struct related_call *call, const struct waited *waited,
+		     unsigned state, uint64_t time)
 {
-	struct index *index = &s->by_pair[waited->state];
+	struct index *index = &s->by_pair[state];
 	uint64_t key = index_key(call->thread, waited->of.thread);
 	struct index_slot *slot;
 
@@ -97,7 +114,7 @@ static int note_pair(struct wait_states *s, const struct related_call *call, con
 		if (array_one_more(&s->pairs, &s->pairs_room, s->npairs, sizeof(*s->pairs)))
 			return -ENOMEM;
 		slot->value = s->npairs;
-		s->pairs[s->npairs++] = (struct pair){ .state = waited->state,
+		s->pairs[s->npairs++] = (struct pair){ .state = state,
 						       .waiting = call->thread,
 						       .awaited = waited->of.thread };
 	}
@@ -106,16 +123,11 @@ static int note_pair(struct wait_states *s, const struct related_call *call, con
 	return 0;
 }
 
-static int call(void *state, const struct related_call *call, const struct waited *waited)
+static int note(struct wait_states *s, const struct related_call *call, const struct waited *waited, unsigned state,
+		uint64_t time)
 {
-	struct wait_states *s = state;
-	struct state_row *row;
-	uint64_t time;
+	struct state_row *row = row_of(s, state, call->probe);
 
-	if (!waited || thread_is_left_out(s->d, call->thread))
-		return 0;
-	time = waited->until - call->start;
-	row = row_of(s, waited->state, call->probe);
 	if (!row || people_add(&row->waiting, call->thread) || people_add(&row->awaited, waited->of.thread))
 		return -ENOMEM;
 	row->waits++;
@@ -123,7 +135,26 @@ static int call(void *state, const struct related_call *call, const struct waite
 	if (time > row->longest)
 		row->longest = time;
 	s->time += time;
-	return note_pair(s, call, waited, time);
+	return note_pair(s, call, waited, state, time);
+}
+
+static int call(void *state, const struct related_call *call, const struct waited *waited)
+{
+	struct wait_states *s = state;
+	uint64_t from;
+	int error;
+
+	if (thread_is_left_out(s->d, call->thread))
+		return 0;
+	error = split_call(&s->split, s->d, call);
+	if (!waited || error)
+		return error;
+	from = waited->until;
+	if (waited->state == WAIT_EARLY_WAIT && waited->accessed && waited->accessed < waited->until) {
+		from = waited->accessed > call->start ? waited->accessed : call->start;
+		error = note(s, call, waited, LATE_COMPLETE, waited->until - from);
+	}
+	return error || from <= call->start ? error : note(s, call, waited, waited->state, from - call->start);
 }
 
 static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
@@ -161,7 +192,7 @@ static int end(void *state, struct report *r)
 		qsort(s->rows, s->nrows, sizeof(*s->rows), rows_by_time);
 	if (s->npairs)
 		qsort(s->pairs, s->npairs, sizeof(*s->pairs), pairs_by_time);
-	return 0;
+	return split_end(&s->split, r);
 }
 
 static bool figure(void *state, const struct report *r, const char *name, double *value)
@@ -255,6 +286,14 @@ static void print_unknown(const struct wait_states *s, const struct printer *p)
 			format_count(a, s->counts.incomplete));
 		printer_paragraph(p, "", text);
 	}
+	if (s->counts.untold) {
+		snprintf(
+			text, sizeof(text),
+			"Not known for %s calls of one-sided epochs and notifications: who had to let them go on was not "
+			"observed, or cannot be told.",
+			format_count(a, s->counts.untold));
+		printer_paragraph(p, "", text);
+	}
 	if (s->counts.lossy) {
 		snprintf(text, sizeof(text),
 			 "Calls of %s process%s are lost: whom they waited for, and who waited for them, is not known.",
@@ -291,6 +330,7 @@ static void put(void *state, const struct report *r, struct json *j)
 	json_key_uint(j, "meetings", s->counts.meetings);
 	json_key_uint(j, "unmatched", s->counts.alone);
 	json_key_uint(j, "incomplete", s->counts.incomplete);
+	json_key_uint(j, "untold", s->counts.untold);
 	json_key_uint(j, "lossy_processes", s->counts.lossy);
 	json_key(j, "states");
 	json_array(j);
@@ -325,6 +365,8 @@ static void put(void *state, const struct report *r, struct json *j)
 	}
 	json_end_array(j);
 	json_key_uint(j, "in_no_pair_ns", s->beyond);
+	json_key(j, "split_phase");
+	split_put(&s->split, s->d, j);
 	json_end_object(j);
 }
 
@@ -338,8 +380,9 @@ static void states_free(void *state)
 		people_free(&s->rows[i].waiting);
 		people_free(&s->rows[i].awaited);
 	}
-	for (int i = 0; i < WAIT_STATES; i++)
+	for (int i = 0; i < STATES; i++)
 		free(s->by_pair[i].slots);
+	split_free(&s->split);
 	free(s->by_state.slots);
 	free(s->rows);
 	free(s->pairs);

@@ -115,6 +115,9 @@ enum mark {
 	MARK_SHARE = 1 << 11,   /* a thread's share of a region: a thread of the runtime's own waits between them */
 	MARK_POINTED = 1 << 12, /* has no name: its address is the @name value of a call with MARK_TEAM */
 	MARK_OUTER = 1 << 13,   /* its calls are the program's, even inside of others of the runtime */
+	/* Of a call that begins or ends a time in which one-sided transfers go on: */
+	MARK_EXPOSURE = 1 << 14, /* the caller's memory is open to others */
+	MARK_ACCESS = 1 << 15,   /* the caller accesses what others have opened */
 	/* Functions by which a program tells of events itself (user/capture/announced/announced.c). */
 	MARK_CREATES = 1 << 16, /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17,

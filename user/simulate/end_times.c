@@ -442,6 +442,29 @@ int ask_one_sided(struct sim *sim, struct op *op)
 	return 0;
 }
 
+int ask_posted(struct sim *sim, struct op *op)
+{
+	uint64_t last = op->start;
+
+	for (unsigned i = 0; i < op->nposts; i++)
+		if (op->posts[i].post->call.start > last)
+			last = op->posts[i].post->call.start;
+	for (enum scenario s = 0; s < SCENARIOS; s++) {
+		uint64_t end = op->new_start.at[s];
+
+		for (unsigned i = 0; i < op->nposts; i++) {
+			const struct awaited_post *awaited = &op->posts[i];
+
+			if (awaited->post->new_start.at[s] > end &&
+			    (awaited->state != WAIT_FOR_LOCK || !relations_free_of_lock(sim, op, s)))
+				end = awaited->post->new_start.at[s];
+		}
+		/* On the ideal network nothing is left after that. */
+		op->new_end.at[s] = end + (sim->alike || s == AS_TOLD ? op->end - last : 0);
+	}
+	return 0;
+}
+
 int ask_lock(struct sim *sim, struct op *op)
 {
 	const struct hold *previous = op->hold && op->kind == KIND_ACQUIRE ? op->hold->previous : NULL;
@@ -450,7 +473,11 @@ int ask_lock(struct sim *sim, struct op *op)
 		const struct cpf_plugin *plugin = sim->plugins[s];
 		uint64_t start = op->new_start.at[s], end = start + (op->end - op->start);
 
-		if (previous)
+		if (previous && relations_free_of_lock(sim, op, s))
+			end = start + (previous->release > op->start && previous->release <= op->end
+					       ? op->end - previous->release
+					       : op->end - op->start);
+		else if (previous)
 			end = usual_end(op->start, previous->release, op->end, start, previous->new_release.at[s]);
 		if (plugin->ProcessLock) {
 			struct cpf_lock lock = { op->thread,

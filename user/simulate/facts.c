@@ -24,6 +24,9 @@ struct model_facts {
 	bool parallel;      /* it moves data to others */
 	bool shared_memory; /* one-sided transfers: a lock is the same in all processes */
 	bool notifies;
+	bool epochs; /* one-sided transfers go on between calls that say so */
+	bool awaits; /* it can be waited for that a variable is set, or an event posted */
+	bool tells;  /* such things can be done to somebody else */
 };
 
 /* The number of a name, given in the order of appearance; NO_INDEX: out of memory. *fresh: it is new. */
@@ -126,6 +129,10 @@ static unsigned answers(const struct value *v, enum want want, enum role role)
 		return is_number(v);
 	case WANT_INDEX:
 		return v->meaning == MEANING_INDEX;
+	case WANT_OF:
+		return v->meaning == MEANING_PTR;
+	case WANT_ADDRESS:
+		return v->form == FORM_POINTER && !v->at_return && v->meaning != MEANING_COMM;
 	default:
 		return 0;
 	}
@@ -156,8 +163,33 @@ static int find_wants(struct facts *facts, const struct def_probe *probe)
 
 /* --- kinds ---------------------------------------------------------------- */
 
+static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == meaning)
+			return true;
+	return false;
+}
+
+/* A wait for what is at an address, and for no request, lock, task or message. */
+static bool awaits_variable(const struct def_probe *probe)
+{
+	return probe->role == ROLE_WAIT && !(probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) &&
+	       has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_REQUEST) &&
+	       !has_meaning(probe, MEANING_LOCK) && !has_meaning(probe, MEANING_TASK) &&
+	       !has_meaning(probe, MEANING_PEER);
+}
+
+static bool is_store(enum role role)
+{
+	return role == ROLE_PUT || role == ROLE_COPY || role == ROLE_SET || role == ROLE_ATOMIC;
+}
+
 static void look_at_model(struct model_facts *model, const struct def_probe *probe)
 {
+	model->epochs |= (probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) != 0;
+	model->awaits |= awaits_variable(probe);
+	model->tells |= has_meaning(probe, MEANING_PEER) && (probe->role == ROLE_EVENT || is_store(probe->role));
 	switch (probe->role) {
 	case ROLE_GET:
 	case ROLE_PUT:
@@ -177,14 +209,6 @@ static void look_at_model(struct model_facts *model, const struct def_probe *pro
 	default:
 		break;
 	}
-}
-
-static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
-{
-	for (uint32_t i = 0; i < probe->nvalues; i++)
-		if (probe->values[i].meaning == meaning)
-			return true;
-	return false;
 }
 
 /* A wait that names nothing, in a model with a notify, is the other half of that. */
@@ -237,6 +261,45 @@ static enum kind kind_of(const struct def_probe *probe, const struct model_facts
 		return probe->role == ROLE_ACQUIRE ? KIND_ACQUIRE : probe->role == ROLE_TRY ? KIND_TRY : KIND_RELEASE;
 	default:
 		return model->parallel ? KIND_LOCAL : KIND_ALONE;
+	}
+}
+
+/* What is told to whom is for somebody else: without a peer it is the process's own affair. */
+static enum signal signal_of(const struct def_probe *probe, const struct model_facts *model)
+{
+	bool of = has_meaning(probe, MEANING_PTR), peer = has_meaning(probe, MEANING_PEER);
+
+	switch (probe->role) {
+	case ROLE_WINDOW:
+		return model->epochs && of && has_meaning(probe, MEANING_COMM) ? SIGNAL_WINDOW : SIGNAL_NONE;
+	case ROLE_EVENT:
+		return probe->marks & MARK_EXPOSURE ? SIGNAL_EXPOSE
+		       : model->awaits && peer      ? SIGNAL_NOTIFY
+						    : SIGNAL_NONE;
+	case ROLE_WAIT:
+		if (probe->marks & (MARK_ACCESS | MARK_EXPOSURE))
+			return probe->marks & MARK_ACCESS ? SIGNAL_BEGIN : SIGNAL_EXPOSED;
+		return model->tells && awaits_variable(probe) ? SIGNAL_AWAIT : SIGNAL_NONE;
+	case ROLE_FENCE:
+		return probe->marks & MARK_ACCESS ? SIGNAL_COMPLETE
+		       : model->epochs && peer    ? SIGNAL_TRANSFER
+						  : SIGNAL_NONE;
+	case ROLE_GET:
+		return model->epochs && peer ? SIGNAL_TRANSFER : SIGNAL_NONE;
+	case ROLE_PUT:
+	case ROLE_COPY:
+	case ROLE_SET:
+	case ROLE_ATOMIC:
+		return !peer           ? SIGNAL_NONE
+		       : model->epochs ? SIGNAL_TRANSFER
+		       : model->awaits ? SIGNAL_STORE
+				       : SIGNAL_NONE;
+	case ROLE_ACQUIRE:
+		return peer && has_meaning(probe, MEANING_LOCK) ? SIGNAL_LOCK : SIGNAL_NONE;
+	case ROLE_RELEASE:
+		return peer && has_meaning(probe, MEANING_LOCK) ? SIGNAL_UNLOCK : SIGNAL_NONE;
+	default:
+		return SIGNAL_NONE;
 	}
 }
 
@@ -328,6 +391,8 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->sync = probe->marks & MARK_SYNC;
 	facts->split = model->notifies && is_split_wait(probe);
 	facts->global_locks = model->shared_memory;
+	facts->fences = probe->role == ROLE_BARRIER && probe->marks & MARK_EXPOSURE;
+	facts->signal = signal_of(probe, model);
 	facts->fence = one_sided_kind(probe->role);
 	for (uint32_t i = 0; i < probe->nvalues; i++)
 		facts->begins |= probe->values[i].meaning == MEANING_REQUEST && probe->values[i].at_return;

@@ -108,6 +108,7 @@ static void free_arrays(struct op *op)
 void op_free(struct sim *sim, struct op *op)
 {
 	disconnect(op);
+	posts_leave(op);
 	if (op->send)
 		half_leave(sim, op->send);
 	if (op->recv)
@@ -218,6 +219,8 @@ static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
 		measure_payload(op, span);
 	sim->counts.ops++;
 	*error = connect(sim, op, span);
+	if (!*error && sim->teller && posts_want(sim, op))
+		*error = posts_feed(sim, op, span);
 	return op;
 }
 

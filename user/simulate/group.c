@@ -19,7 +19,7 @@
 /* --- the first reading ----------------------------------------------------- */
 
 /* Of the communicator that a call names; NULL: not told. */
-static const struct def_comm *members_of(const struct sim *sim, const struct span *span)
+const struct def_comm *groups_members(const struct sim *sim, const struct span *span)
 {
 	return comm_of_span(sim->groups->index, span);
 }
@@ -119,7 +119,7 @@ static struct place *new_place(struct groups *groups, const struct place_key *ke
 
 static int note_operation(struct sim *sim, const struct facts *facts, const struct span *span, bool has_end)
 {
-	const struct def_comm *members = members_of(sim, span);
+	const struct def_comm *members = groups_members(sim, span);
 	struct place_key key = key_of(sim, facts, span, members);
 	struct place *place = find_place(sim->groups, &key);
 	bool members_told = false;
@@ -156,6 +156,12 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 {
 	const struct facts *facts = &sim->facts[span->probe];
 
+	if (sim->teller && (facts->signal || facts->kind == KIND_ONE_SIDED)) {
+		int error = posts_note(sim, span);
+
+		if (error)
+			return error;
+	}
 	switch (facts->kind) {
 	case KIND_COLLECTIVE:
 	case KIND_NOTIFY:
@@ -163,7 +169,7 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 	case KIND_SEND:
 	case KIND_RECV:
 	case KIND_EXCHANGE: {
-		const struct def_comm *members = members_of(sim, span);
+		const struct def_comm *members = groups_members(sim, span);
 		struct place_key key = key_of(sim, facts, span, members);
 
 		return key.scope == SCOPE_COMM ? note_comm(sim->groups, &key, members) : 0;
@@ -247,7 +253,7 @@ static uint32_t find_process(const struct sim *sim, uint32_t process, const stru
 
 struct told_comm groups_comm(struct sim *sim, const struct facts *facts, const struct span *span)
 {
-	const struct def_comm *members = members_of(sim, span);
+	const struct def_comm *members = groups_members(sim, span);
 	struct place_key key = key_of(sim, facts, span, members),
 			 of = { .scope = SCOPE_COMM, .model = key.model, .value = key.value };
 	const struct comm *known = key.scope == SCOPE_COMM ? find_comm(sim->groups, &of) : NULL;
@@ -258,6 +264,19 @@ struct told_comm groups_comm(struct sim *sim, const struct facts *facts, const s
 uint32_t groups_process(const struct sim *sim, uint32_t process, const struct told_comm *comm, int64_t rank)
 {
 	return find_process(sim, process, comm->members, comm->known, rank);
+}
+
+uint32_t groups_process_among(const struct sim *sim, uint32_t process, const struct def_comm *members, int64_t rank)
+{
+	return find_process(sim, process, members, NULL, rank);
+}
+
+bool groups_comm_value(struct sim *sim, const struct facts *facts, const struct span *span, uint64_t *value)
+{
+	struct place_key key = key_of(sim, facts, span, groups_members(sim, span));
+
+	*value = key.value;
+	return key.scope == SCOPE_COMM;
 }
 
 uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank)
@@ -371,7 +390,7 @@ static int next_operation(struct sim *sim, const struct place *place, struct ins
 int groups_pass(struct sim *sim, const struct span *span)
 {
 	const struct facts *facts = &sim->facts[span->probe];
-	struct place_key key = key_of(sim, facts, span, members_of(sim, span));
+	struct place_key key = key_of(sim, facts, span, groups_members(sim, span));
 	struct place *place = is_operation(facts) ? find_place(sim->groups, &key) : NULL;
 	struct instance *instance;
 	int error;
@@ -386,7 +405,7 @@ int groups_pass(struct sim *sim, const struct span *span)
 
 int groups_join(struct sim *sim, struct op *op, const struct span *span)
 {
-	struct place_key key = key_of(sim, op->facts, span, members_of(sim, span));
+	struct place_key key = key_of(sim, op->facts, span, groups_members(sim, span));
 	struct place *place = find_place(sim->groups, &key);
 	struct group *group = place ? place->group : NULL;
 	struct instance *instance;

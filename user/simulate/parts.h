@@ -62,7 +62,25 @@ enum want {
 	WANT_WORKER,
 	WANT_NUMBER /* of requests */,
 	WANT_INDEX,
+	WANT_OF,      /* a window of one-sided transfers, a variable that is waited for */
+	WANT_ADDRESS, /* all addresses that a call is given, in their order */
 	WANTS
+};
+
+/* What a call tells others, or is told by them (posts.c). */
+enum signal {
+	SIGNAL_NONE,
+	SIGNAL_WINDOW,   /* makes a window */
+	SIGNAL_EXPOSE,   /* the caller's memory is open from here on */
+	SIGNAL_BEGIN,    /* of accesses to that of others */
+	SIGNAL_TRANSFER, /* such an access */
+	SIGNAL_COMPLETE, /* the end of the accesses */
+	SIGNAL_EXPOSED,  /* waits for the end of others' accesses */
+	SIGNAL_LOCK,     /* of the memory of somebody else */
+	SIGNAL_UNLOCK,   /* likewise */
+	SIGNAL_NOTIFY,   /* lets somebody go on who waits for an event */
+	SIGNAL_STORE,    /* likewise where that is what one waits for */
+	SIGNAL_AWAIT     /* waits for one of these two */
 };
 
 struct facts {
@@ -74,6 +92,8 @@ struct facts {
 	bool test;         /* a wait that may fail */
 	bool split;        /* a wait that ends what a notify of its model began */
 	bool global_locks; /* the same lock in all processes */
+	bool fences;       /* a barrier that ends one-sided transfers */
+	enum signal signal;
 	uint32_t func, model;
 	uint32_t fence; /* enum cpf_one_sided_kind */
 	struct prepared_value *wants[WANTS];
@@ -169,6 +189,9 @@ struct hold {
 	struct hold *next_held; /* by the thread */
 };
 
+struct post;
+struct epoch;
+
 struct op {
 	struct op *free;
 	enum kind kind;
@@ -189,7 +212,15 @@ struct op {
 	unsigned ninstances; /* of a wait */
 	uint64_t last;       /* recorded, of a wait: the last start that it waited for */
 	struct hold *hold;   /* taken here, or given back here */
-	int64_t target;      /* process; -1 */
+	bool unsettled;      /* what it waits for is not known yet (posts.c) */
+	struct post *post;   /* what it tells others */
+	struct awaited_post {
+		struct post *post;
+		enum wait_state state;
+	} * posts; /* what it waits for */
+	unsigned nposts;
+	struct op *next_waiting; /* for the same post */
+	int64_t target;          /* process; -1 */
 	uint64_t lock_number;
 	const struct facts *facts;
 };
@@ -271,6 +302,7 @@ struct sim_process {
 	long rank;
 	bool from_start;       /* its runtime's beginning was seen */
 	bool lossy;            /* calls are missing: its messages and collective operations cannot be matched */
+	bool awaits;           /* some of its calls wait for a notification */
 	uint32_t first_thread; /* NO_INDEX: none */
 	struct request *requests, *last_request;
 	size_t nrequests;
@@ -282,6 +314,7 @@ struct sim_process {
 struct counts {
 	uint64_t calls, ops, messages, collectives, locks;
 	uint64_t unmatched_sends, unmatched_recvs, backwards, incomplete, apart, unknown_waits, broken, lossy;
+	uint64_t untold; /* calls of which posts.c does not know what they wait for */
 };
 
 struct teller;
@@ -336,6 +369,8 @@ struct sim {
 	struct matcher *matcher;
 	struct groups *groups;
 	struct locks *locks;
+	struct posts *posts;
+	bool misses_posts; /* some calls are missing: which one somebody waited for cannot be told */
 	struct recording_writer *writer;
 	struct definitions after;
 	struct counts counts;
@@ -371,6 +406,12 @@ struct told_comm groups_comm(struct sim *sim, const struct facts *facts, const s
 uint32_t groups_process(const struct sim *sim, uint32_t process, const struct told_comm *comm, int64_t rank);
 /* The same for a half's communicator. */
 uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t rank);
+/* The same in a communicator with these members. */
+uint32_t groups_process_among(const struct sim *sim, uint32_t process, const struct def_comm *members, int64_t rank);
+/* Of the communicator that a call names; NULL: not told. */
+const struct def_comm *groups_members(const struct sim *sim, const struct span *span);
+/* What stands for the call's communicator in all processes. False: it has none. */
+bool groups_comm_value(struct sim *sim, const struct facts *facts, const struct span *span, uint64_t *value);
 /* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known.
  */
 int groups_join(struct sim *sim, struct op *op, const struct span *span);
@@ -423,6 +464,33 @@ void hold_leave(struct hold *hold);
 /* Whether an acquire may be decided; if not, its thread is woken later. */
 bool lock_is_ready(struct sim *sim, struct op *op);
 
+/* posts.c: only where somebody wants to know what belongs together (sim.teller); what plug-ins are asked is as ever. */
+struct post {
+	unsigned users;
+	bool reached;
+	struct related_call call, taken;
+	uint64_t accessed;
+	uint64_t addresses[2], bytes; /* where it stores something; 0: anywhere */
+	struct times new_start;
+	struct op *waiting; /* the first of them */
+};
+int posts_open(struct sim *sim);
+void posts_close(struct sim *sim);
+/* The first reading: which windows there are. 0 or -ENOMEM. */
+int posts_note(struct sim *sim, const struct span *span);
+/* Whether it wants to be fed with this operation. */
+bool posts_want(const struct sim *sim, const struct op *op);
+/* What the operation tells others, and that it has to be found out what it waits for. 0 or -ENOMEM. */
+int posts_feed(struct sim *sim, struct op *op, const struct span *span);
+void posts_settle(struct sim *sim);
+/* The operation has begun: its new start is final. */
+void posts_reach(struct sim *sim, struct op *op);
+/* Whether all that it waits for is reached; if not, its thread is woken later. */
+bool posts_are_ready(struct op *op);
+/* It goes on without. */
+void posts_give_up(struct sim *sim, struct op *op);
+void posts_leave(struct op *op);
+
 /* feed.c: for timeline_ops */
 int feed_event(void *context, const struct definitions *d, const struct event *event);
 int feed_gap(void *context, const struct definitions *d, const struct gap *gap);
@@ -450,6 +518,8 @@ int ask_wait(struct sim *sim, struct op *op, struct half **halves, unsigned coun
 int ask_unmatched(struct sim *sim, struct op *op);
 int ask_collective(struct sim *sim, struct instance *instance);
 int ask_split(struct sim *sim, struct op *op);
+/* A call that waits for posts. */
+int ask_posted(struct sim *sim, struct op *op);
 /* Whom this member waits for, in the recording: the last that came, or the root; NO_INDEX: nobody. */
 unsigned instance_waits_for(const struct sim *sim, const struct instance *instance, unsigned member);
 /* These calls are not one operation. */
@@ -514,6 +584,8 @@ int output_finish(struct sim *sim);
 int relations_enter(struct sim *sim, const struct op *op);
 int relations_op(struct sim *sim, const struct op *op); /* it has ended */
 int relations_work(struct sim *sim, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
+/* In this scenario nobody waits for the lock that is taken here. */
+bool relations_free_of_lock(const struct sim *sim, const struct op *op, enum scenario s);
 /* The send was going on when its receive began: it has waited for that. */
 bool relations_send_waits(const struct sim *sim, const struct op *op, const struct half *send);
 

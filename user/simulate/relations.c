@@ -69,11 +69,21 @@ static void wait_for_half(struct waited *waited, bool *any, const struct op *op,
 	longer_wait(waited, any, op, mine->is_send ? WAIT_LATE_RECEIVER : WAIT_LATE_SENDER, &of);
 }
 
+static bool is_fence(const struct sim *sim, const struct instance *instance)
+{
+	for (unsigned i = 0; i < groups_size(instance->group); i++)
+		if (instance->members[i].fed)
+			return sim->facts[instance->members[i].probe].fences;
+	return false;
+}
+
 static enum wait_state state_of(const struct sim *sim, const struct instance *instance)
 {
 	uint32_t classes = sim->functions[instance->func].classes;
 
-	return classes & CPF_IS_ALL_TO_ONE   ? WAIT_EARLY_REDUCE
+	return classes & CPF_IS_SPLIT_PHASE  ? WAIT_LATE_NOTIFY
+	       : is_fence(sim, instance)     ? WAIT_AT_FENCE
+	       : classes & CPF_IS_ALL_TO_ONE ? WAIT_EARLY_REDUCE
 	       : classes & CPF_IS_ONE_TO_ALL ? WAIT_LATE_BROADCAST
 	       : classes & CPF_IS_ALL        ? WAIT_AT_BARRIER
 					     : WAIT_AT_NXN;
@@ -103,6 +113,17 @@ static void wait_for_lock(struct waited *waited, bool *any, const struct op *op)
 	waited->taken = before->takes;
 }
 
+static void wait_for_post(struct waited *waited, bool *any, const struct op *op, const struct awaited_post *awaited)
+{
+	uint64_t before = *any ? waited->until : 0;
+
+	longer_wait(waited, any, op, awaited->state, &awaited->post->call);
+	if (!*any || waited->until == before)
+		return;
+	waited->taken = awaited->post->taken;
+	waited->accessed = awaited->post->accessed;
+}
+
 static bool find_wait(const struct sim *sim, const struct op *op, struct waited *waited)
 {
 	bool any = false;
@@ -113,6 +134,8 @@ static bool find_wait(const struct sim *sim, const struct op *op, struct waited 
 		wait_for_lock(waited, &any, op);
 		return any;
 	}
+	for (unsigned i = 0; i < op->nposts; i++)
+		wait_for_post(waited, &any, op, &op->posts[i]);
 	wait_for_half(waited, &any, op, op->send);
 	wait_for_half(waited, &any, op, op->recv);
 	for (unsigned i = 0; i < op->nhalves; i++)
@@ -194,6 +217,33 @@ static void relieve(struct sim *sim, enum scenario s, uint32_t thread, uint64_t 
 	sim->threads[thread].now.at[s] -= lasted - left + (uint64_t)(relief->less * left);
 }
 
+/* What lies in one of the times, of what a thread did from start to end. */
+static void relieve_in_times(struct sim *sim, enum scenario s, uint32_t thread, uint64_t start, uint64_t end)
+{
+	const struct relief *relief = &sim->teller->reliefs[s];
+	size_t low = 0, high = relief->ntimes;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (relief->times[middle].end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < relief->ntimes && relief->times[low].start < end; low++) {
+		uint64_t from = relief->times[low].start > start ? relief->times[low].start : start,
+			 to = relief->times[low].end < end ? relief->times[low].end : end;
+
+		sim->threads[thread].now.at[s] -= (uint64_t)(relief->times[low].less * (to - from));
+	}
+}
+
+static bool has_site(const struct relief *relief, uint32_t site)
+{
+	return site < relief->nsites && relief->sites[site];
+}
+
 static bool concerns(const struct relief *relief, uint32_t thread)
 {
 	return relief->thread == NO_INDEX || relief->thread == thread;
@@ -204,10 +254,44 @@ static void relieve_work(struct sim *sim, const struct related_work *work)
 	for (size_t s = 0; s < sim->teller->nreliefs && work->known; s++) {
 		const struct relief *relief = &sim->teller->reliefs[s];
 
-		if (!relief->call && concerns(relief, work->thread) && relief->inside == work->inside &&
-		    same_call(relief, relief->after, work->after) && same_call(relief, relief->before, work->before))
+		if (!concerns(relief, work->thread))
+			continue;
+		if (relief->what == RELIEVE_TIME)
+			relieve_in_times(sim, s, work->thread, work->start, work->end);
+		else if (relief->what == RELIEVE_WORK && relief->inside == work->inside &&
+			 same_call(relief, relief->after, work->after) &&
+			 same_call(relief, relief->before, work->before))
 			relieve(sim, s, work->thread, work->end - work->start);
 	}
+}
+
+/* Of such a wait nobody knows what it was for, and so not whether it would have ended earlier. */
+static bool waits_for_unknown(const struct op *op)
+{
+	return op->kind == KIND_WAIT && !op->nhalves && !op->ninstances && !op->instance && !op->nposts;
+}
+
+static void note_end(struct sim *sim, const struct op *op)
+{
+	struct teller *teller = sim->teller;
+
+	if (waits_for_unknown(op))
+		return;
+	for (size_t s = 0; s < teller->nreliefs; s++)
+		if (sim->threads[op->thread].now.at[s] > teller->ends[s])
+			teller->ends[s] = sim->threads[op->thread].now.at[s];
+	if (op->end > teller->ended)
+		teller->ended = op->end;
+}
+
+static void relieve_memory(struct sim *sim, const struct op *op)
+{
+	enum role role = sim->d->probes[op->probe].role;
+
+	for (size_t s = 0; s < sim->teller->nreliefs && (role == ROLE_ALLOC || role == ROLE_FREE); s++)
+		if (sim->teller->reliefs[s].what == RELIEVE_MEMORY && concerns(&sim->teller->reliefs[s], op->thread))
+			relieve(sim, s, op->thread, op->end - op->start);
+	note_end(sim, op);
 }
 
 /* from: when it did not wait for others any more. */
@@ -218,14 +302,23 @@ static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
 	for (size_t s = 0; s < teller->nreliefs; s++) {
 		const struct relief *relief = &teller->reliefs[s];
 
-		if (relief->call && concerns(relief, op->thread) &&
-		    same_call(relief, relief->after, (struct called){ op->probe, op->site }))
+		if (!concerns(relief, op->thread))
+			continue;
+		if (relief->what == RELIEVE_TIME && !waits_for_unknown(op))
+			relieve_in_times(sim, s, op->thread, from, op->end);
+		else if (relief->what == RELIEVE_CALL &&
+			 (relief->sites ? has_site(relief, op->site)
+					: same_call(relief, relief->after, (struct called){ op->probe, op->site })))
 			relieve(sim, s, op->thread, op->end - from);
-		if (sim->threads[op->thread].now.at[s] > teller->ends[s])
-			teller->ends[s] = sim->threads[op->thread].now.at[s];
 	}
-	if (op->end > teller->ended)
-		teller->ended = op->end;
+	note_end(sim, op);
+}
+
+bool relations_free_of_lock(const struct sim *sim, const struct op *op, enum scenario s)
+{
+	const struct relief *relief = sim->teller && s < sim->teller->nreliefs ? &sim->teller->reliefs[s] : NULL;
+
+	return relief && relief->what == RELIEVE_LOCK && has_site(relief, op->site);
 }
 
 /* The thread goes on to this call, or to something else that is no part of the same work. */
@@ -297,8 +390,10 @@ int relations_op(struct sim *sim, const struct op *op)
 
 	if (op->facts->role == ROLE_INIT && !thread->set_up.known)
 		thread->set_up = milestone(thread);
-	if (is_small(op))
+	if (is_small(op)) {
+		relieve_memory(sim, op);
 		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
+	}
 	waits = find_wait(sim, op, &waited);
 	relieve_call(sim, op, waits ? waited.until : op->start);
 	for (unsigned i = 0; i < op->ninstances && !error; i++)
@@ -394,6 +489,7 @@ int relations_read(struct relations *relations, const struct relations_ops *ops,
 			.alone = sim.counts.unmatched_sends + sim.counts.unmatched_recvs,
 			.incomplete = sim.counts.incomplete + sim.counts.apart,
 			.lossy = sim.counts.lossy,
+			.untold = sim.counts.untold,
 		};
 	if (efficiencies && !error)
 		efficiency_before(&sim, efficiencies);
@@ -423,9 +519,19 @@ int relations_relieve(struct relations *relations, const struct relief *reliefs,
 
 _Static_assert(RELIEFS_MOST <= (int)SCENARIOS, "one for each");
 
+static bool has_peer(const struct def_probe *probe)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == MEANING_PEER)
+			return true;
+	return false;
+}
+
 bool relations_possible(const struct definitions *d)
 {
-	for (size_t i = 0; i < d->nprobes; i++)
+	for (size_t i = 0; i < d->nprobes; i++) {
+		if (has_peer(&d->probes[i]) || d->probes[i].marks & (MARK_EXPOSURE | MARK_ACCESS))
+			return true;
 		switch (d->probes[i].role) {
 		case ROLE_BARRIER:
 		case ROLE_COLLECTIVE:
@@ -438,5 +544,6 @@ bool relations_possible(const struct definitions *d)
 		default:
 			break;
 		}
+	}
 	return false;
 }

@@ -13,7 +13,7 @@
 
 #include "recording/recording.h"
 
-/* Scalasca's patterns, and two more: of locks and of barriers in two halves (their wait is a wait at the barrier). */
+/* Scalasca's patterns, and two more: of locks, and of those who are told by others that they may go on. */
 enum wait_state {
 	WAIT_LATE_SENDER,    /* of a receive, for the call that sends */
 	WAIT_LATE_RECEIVER,  /* of a send that does not end before the receive has begun */
@@ -22,6 +22,11 @@ enum wait_state {
 	WAIT_LATE_BROADCAST, /* for the root */
 	WAIT_EARLY_REDUCE,   /* of the root, and of those who stay in the call, for the last that comes */
 	WAIT_FOR_LOCK,       /* for who has it */
+	WAIT_AT_FENCE,       /* of one-sided transfers, for the last that comes */
+	WAIT_LATE_POST,      /* for who has not opened its memory yet */
+	WAIT_EARLY_WAIT,     /* for the last who accesses the memory that one has opened */
+	WAIT_FOR_PROGRESS,   /* for any call of the one whose memory is accessed */
+	WAIT_LATE_NOTIFY,    /* for the call that tells it: it sets a variable, or is the first half of a barrier */
 	WAIT_STATES
 };
 
@@ -53,6 +58,7 @@ struct waited {
 	/* The call that it waited for: began at `until`; of a lock: gave it back then. */
 	struct related_call of;
 	struct related_call taken; /* WAIT_FOR_LOCK: the call that had taken it */
+	uint64_t accessed;         /* WAIT_EARLY_WAIT: the end of its last access; 0: not known */
 };
 
 /* One barrier or collective operation, with all that take part. */
@@ -73,6 +79,7 @@ struct relations_counts {
 	uint64_t alone;                          /* sends and receives without the other side */
 	uint64_t incomplete; /* calls of collective operations whose others are not known, or not in the recording */
 	uint64_t lossy;      /* processes with calls that are missing: none of theirs was put together */
+	uint64_t untold;     /* calls that may wait for one-sided transfers or a notification: for whose is not known */
 };
 
 /* POP's efficiencies (efficiency.c), of the threads that have to do with others; below 0: makes no sense. */
@@ -103,19 +110,34 @@ void relations_free(struct relations *relations);
 /* Reads the recording, twice the first time. Both results may be NULL. 0 or -errno. */
 int relations_read(struct relations *relations, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies);
+enum relieved {
+	RELIEVE_WORK,  /* between two calls: `after` and `before`, inside of `inside` */
+	RELIEVE_CALL,  /* `after` is the call, or `sites` has it */
+	RELIEVE_LOCK,  /* who takes a lock at one of `sites` never waits for its holder */
+	RELIEVE_TIME,  /* whatever a thread does by itself in one of `times` */
+	RELIEVE_MEMORY /* calls that get and free memory */
+};
+
 /*
  * How much earlier the last call had ended if this thread, or all, had never taken longer for this than `most`, and of
- * that the part `less` less: for the work between these two calls, or, where `call` is, for this call. Sites are
- * compared by same_site[], which has for each site the first one of the same instruction.
+ * that the part `less` less. Sites are compared by same_site[], which has for each site the first one of the same
+ * instruction.
  */
 struct relief {
 	uint32_t thread; /* NO_INDEX: all */
+	enum relieved what;
 	uint32_t inside;
-	bool call; /* `after` is the call itself */
 	struct called after, before;
 	uint64_t most; /* ns; UINT64_MAX: as long as it takes */
 	double less;   /* 0 to 1 */
 	const uint32_t *same_site;
+	const bool *sites; /* by site; NULL: `after` is meant */
+	size_t nsites;
+	const struct relief_time {
+		uint64_t start, end; /* ns; by start, and they do not overlap */
+		double less;         /* 0 to 1: of this one */
+	} * times;
+	size_t ntimes;
 };
 
 #define RELIEFS_MOST 3

@@ -86,6 +86,8 @@ static int reach(struct sim *sim, struct op *op)
 		if (op->hold->next_op)
 			schedule_wake(sim, op->hold->next_op->thread);
 	}
+	if (op->post)
+		posts_reach(sim, op);
 	return error;
 }
 
@@ -133,6 +135,8 @@ static bool is_ready(struct sim *sim, struct op *op)
 {
 	if (op->facts->begins)
 		return true;
+	if ((op->unsettled || op->nposts) && !posts_are_ready(op))
+		return false;
 	switch (op->kind) {
 	case KIND_SEND:
 		return !op->send || may_go_on(sim, op, op->send) || has_partner(op, op->send);
@@ -235,6 +239,8 @@ static int end_wait(struct sim *sim, struct op *op)
 
 static int end_op(struct sim *sim, struct op *op)
 {
+	if (op->nposts)
+		return ask_posted(sim, op);
 	switch (op->kind) {
 	case KIND_ALONE:
 	case KIND_LOCAL:
@@ -542,6 +548,7 @@ static void go_alone(struct sim *sim, struct half *half)
 static void give_up(struct sim *sim, struct op *op)
 {
 	sim->counts.broken++;
+	posts_give_up(sim, op);
 	if (op->send && op->send->sync)
 		go_alone(sim, op->send);
 	go_alone(sim, op->recv);
@@ -632,6 +639,7 @@ static void after_chunk(void *context, size_t done, size_t all)
 	match_settle(sim);
 	locks_settle(sim);
 	wake_undecided(sim);
+	posts_settle(sim);
 	for (size_t i = 0; i < sim->d->nthreads; i++)
 		if (sim->threads[i].at && sim->threads[i].at->kind == KIND_ACQUIRE)
 			schedule_wake(sim, i);
@@ -676,6 +684,7 @@ int schedule_run(struct sim *sim)
 	sim->all_fed = true;
 	match_settle(sim);
 	locks_settle(sim);
+	posts_settle(sim);
 	for (size_t i = 0; i < sim->d->nthreads; i++)
 		schedule_wake(sim, i);
 	do

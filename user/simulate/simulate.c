@@ -40,6 +40,7 @@ static void note_losses(struct sim *sim)
 
 		if (!(sum->lost + sum->summed + sum->skipped))
 			continue;
+		sim->misses_posts |= sim->facts[sum->probe].signal != SIGNAL_NONE;
 		if (kind != KIND_SEND && kind != KIND_RECV && kind != KIND_EXCHANGE && kind != KIND_COLLECTIVE &&
 		    kind != KIND_NOTIFY)
 			continue;
@@ -83,7 +84,9 @@ int simulation_run(struct sim *sim)
 	if (error)
 		return error;
 	note_losses(sim);
-	error = groups_open(sim);
+	error = posts_open(sim);
+	if (!error)
+		error = groups_open(sim);
 	if (!error)
 		error = match_open(sim);
 	if (!error)
@@ -106,6 +109,7 @@ void simulation_close(struct sim *sim)
 	schedule_close(sim);
 	match_close(sim);
 	locks_close(sim);
+	posts_close(sim);
 	groups_close(sim);
 	facts_close(sim);
 	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)

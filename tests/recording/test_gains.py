@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a finding says that the run would be shorter by, against the run without what the finding is about: both are
+recordings made here. Times are ns.
+"""
+import heapq
+import random
+
+import pytest
+
+import composed
+from composed import call
+from test_locks import lock, threads, unlock
+from test_heaps import free, malloc
+from test_phases import job
+from test_waiting import report
+
+pytestmark = pytest.mark.files
+MS = 1_000_000
+
+
+def gain(tmp_path, text, kind):
+    finding, = (each for each in report(tmp_path, text)["findings"] if each["kind"] == kind)
+    assert finding["gain_ns"] is not None
+    assert "the run would be" in finding["text"] and "shorter" in finding["text"]
+    return finding["gain_ns"]
+
+
+def near(seen, really):
+    return abs(seen - really) <= 0.25 * really
+
+
+def team(members, rounds, shared=True):
+    """Threads that work outside of a lock and then under it, again and again, by members' times: (text, end)."""
+    text, ends, free_at = threads(len(members) + 1), [], {}
+    numbers = {tid: random.Random(tid) for tid in range(2, len(members) + 2)}
+    ready = [(outside, tid) for tid, (outside, _) in enumerate(members, 2)]
+    left = {tid: rounds for _, tid in ready}
+    heapq.heapify(ready)
+    while ready:
+        comes, tid = heapq.heappop(ready)
+        outside, under = members[tid - 2]
+        which = 0x5000 if shared else 0x5000 + 64 * tid
+        has = max(comes, free_at.get(which, 0)) + 100
+        text += lock(tid, comes, has, lock=which, line=10) + unlock(tid, has + under, has + under + 50, lock=which,
+                                                                    line=20)
+        free_at[which] = has + under
+        left[tid] -= 1
+        ends.append(has + under + 50)
+        if left[tid]:
+            again = has + under + 50 + numbers[tid].randint(outside // 2, outside * 3 // 2)
+            heapq.heappush(ready, (again, tid))
+    # The first thread waits for the others' ends: nobody can tell for whom.
+    text += call(1, 100, max(ends) + 200, "pthread_join", thread=1)
+    return text + f"end {max(ends) + 300}\n", max(ends)
+
+
+@pytest.mark.parametrize("members", [
+    [(10_000, 50_000), (60_000, 1_000)], [(5_000, 20_000)] * 4, [(40_000, 10_000)] * 3],
+    ids=["one holds it", "all hold it", "seldom"])
+def test_a_lock(tmp_path, members):
+    sick, ends = team(members, 40)
+    _, healed_ends = team(members, 40, shared=False)
+    assert near(gain(tmp_path, sick, "lock_contention"), ends - healed_ends)
+
+
+def test_iterations_out_of_line(tmp_path):
+    works = [(4 * MS, 2 * MS, 3 * MS)] * 40
+    healed = job(works)[1]
+    works[12] = (4 * MS, 24 * MS, 3 * MS)
+    works[21] = (34 * MS, 2 * MS, 33 * MS)
+    text, end = job(works)
+    assert near(gain(tmp_path, text, "outlier_iterations"), end - healed)
+
+
+def messages(small):
+    """Rank 0 puts in each round what rank 1 then uses, in one go or bit by bit: (text, end)."""
+    text, at = composed.ranks(2) + "".join(f"comm {tid} 32 0 0 0 1\n" for tid in (1, 2)), 1000
+    for _ in range(20):
+        begins = at
+        for _ in range(64 if small else 1):
+            text += call(1, at, at + 2000, "MPI_Put", target_rank=1, origin_count=32, origin_datatype=1, win=7,
+                         site="put.c:10")
+            at += 2200
+        for tid in (1, 2):
+            text += call(tid, at + 3000 if tid == 1 else begins + 100, at + 3100, "MPI_Barrier", comm=32,
+                         **{"comm.id": 0, "comm.rank": tid - 1})
+        at += 3200
+    return text + f"end {at}\n", at
+
+
+def test_many_small_messages(tmp_path):
+    text, end = messages(True)
+    assert near(gain(tmp_path, text, "small_messages"), end - messages(False)[1])
+
+
+def churning(blocks):
+    """Rank 1 works and uses short-lived blocks; then it meets rank 0, which waits for it: (text, end)."""
+    text, at = composed.ranks(2), 1000
+    for turn in range(2000):
+        at += 6000
+        if blocks:
+            text += malloc(2, at, 0x1000, 64, took=1000, site="job.c:50")
+            text += free(2, at + 1500, 0x1000, took=1000, site="job.c:51")
+            at += 2500
+    for tid in (1, 2):
+        text += call(tid, 5000 if tid == 1 else at, at + 100, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+    return text + f"end {at + 200}\n", at
+
+
+def test_churn(tmp_path):
+    text, end = churning(True)
+    assert near(gain(tmp_path, text, "churn"), end - churning(False)[1])

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gains.h - what the run would be shorter by, where a finding is about something that a simulation can leave out.
+ */
+#ifndef GASPBPF_ANALYSIS_GAINS_H
+#define GASPBPF_ANALYSIS_GAINS_H
+
+#include "analysis/profile_data.h"
+#include "simulate/relations.h"
+
+/*
+ * finding->gain, simulated. finding->has_gain stays false where there is no recording, where that is too large, or
+ * where it is not known where the calls are; then the finding has to say of its own figure that it is a bound. 0 or
+ * -errno.
+ */
+int report_find_gain(const struct report *r, const struct relief *relief, struct finding *finding);
+
+/* "; CONDITION, the run would be 1.2 s (5.0 %) shorter"; without a gain what stands in `otherwise`. Into text. */
+const char *gain_text(const struct report *r, const struct finding *finding, const char *condition,
+		      const char *otherwise, char *text, size_t room);
+
+#endif
