@@ -35,6 +35,7 @@
 #define CHAIN_MOST 32          /* who waits for who waits for ... */
 #define CAUSES_MOST 64         /* of one wait */
 #define ORIGINS_MOST 8         /* that are kept of it */
+#define MESSAGES_KEPT 4        /* the last ones of each two threads */
 #define MEETINGS_KEPT 32       /* the last ones of each thread; a power of two */
 #define KNOWN_SHARE 95         /* percent of a past: to be compared */
 
@@ -70,11 +71,12 @@ struct past {
 	uint64_t nattended;
 };
 
-/* When two threads last left a message behind: its last two, the latest first. */
+/* When two threads left a message behind: their last ones, the latest first. The thread that is asked about may be
+ * behind. */
 struct met {
 	struct {
 		uint64_t low, high; /* ns: of the thread with the lower index, and of the other */
-	} at[2];
+	} at[MESSAGES_KEPT];
 };
 
 /* Whom one wait comes from, while that is found. */
@@ -249,7 +251,7 @@ int past_message(struct pasts *p, const struct related_call *sends, const struct
 		slot->value = p->nmet++;
 	}
 	met = &p->met[slot->value];
-	met->at[1] = met->at[0];
+	memmove(&met->at[1], &met->at[0], (MESSAGES_KEPT - 1) * sizeof(*met->at));
 	met->at[0].low = low->end;
 	met->at[0].high = high->end;
 	return 0;
@@ -283,7 +285,7 @@ static void look_at_messages(const struct pasts *p, const struct wait *wait, str
 	const struct index_slot *slot = index_known(&p->pairs, ordered ? index_key(wait->waiting, wait->late)
 								       : index_key(wait->late, wait->waiting));
 
-	for (int i = 0; slot && i < 2; i++) {
+	for (int i = 0; slot && i < MESSAGES_KEPT; i++) {
 		const struct met *met = &p->met[slot->value];
 
 		take_later(step, wait, ordered ? met->at[i].low : met->at[i].high,

@@ -279,10 +279,11 @@ static void find_listeners(const struct reporter *r, struct relation_listeners *
 static int read_relations(struct reporter *r, struct recording *recording)
 {
 	struct relation_listeners listeners = { .work.count = 0 };
-	const struct relations_ops ops = {
-		.work = tell_work, .call = tell_call, .message = tell_message, .meeting = tell_meeting,
-		.context = &listeners
-	};
+	const struct relations_ops ops = { .work = tell_work,
+					   .call = tell_call,
+					   .message = tell_message,
+					   .meeting = tell_meeting,
+					   .context = &listeners };
 	struct relations_counts counts;
 	struct efficiencies efficiencies;
 	bool wanted = false;

@@ -233,6 +233,12 @@ static uint16_t span_size(const struct sim *sim, const struct span *span)
 	return SPAN_HEAD + (whole ? span->nwords * sizeof(uint64_t) : 0);
 }
 
+/* Nobody has to do with it: all that is known of it can be told at once. */
+static bool is_alone(const struct sim *sim, const struct facts *facts)
+{
+	return !sim->writer && facts->kind == KIND_ALONE && !(sim->teller && facts->signal);
+}
+
 int feed_event(void *context, const struct definitions *d, const struct event *event)
 {
 	struct sim *sim = context;
@@ -258,7 +264,7 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 		item.type = ITEM_START;
 		item.extra = span_size(sim, span);
 		if (!thread->feeding && sim->facts[span->probe].kind != KIND_NEST) {
-			if (!sim->writer && sim->facts[span->probe].kind == KIND_ALONE) {
+			if (is_alone(sim, &sim->facts[span->probe])) {
 				item.type = ITEM_ALONE;
 				item.extra = sizeof(alone);
 				extra = &alone;
