@@ -163,20 +163,23 @@ struct span_sink reporter_sink(struct reporter *r)
 	return profile_sink(r->profile);
 }
 
-/* Were there calls of any of these roles? */
-static bool has_calls(const struct reporter *r, uint64_t roles)
+/* Were there calls that it wants the events of? */
+static bool has_calls(const struct reporter *r, const struct analysis *is)
 {
 	const struct profile *p = r->profile;
 
-	for (size_t i = 0; i < p->nrows; i++)
-		if (roles & ROLE_BIT(p->events[p->rows[i].event].role))
+	for (size_t i = 0; i < p->nrows; i++) {
+		const struct event_state *event = &p->events[p->rows[i].event];
+
+		if (is->roles & ROLE_BIT(event->role) && (!is->worth || is->worth(&r->d->probes[event->probe])))
 			return true;
+	}
 	return false;
 }
 
 static bool wants_events(const struct made_analysis *one)
 {
-	return one->made && one->is->event;
+	return one->made && one->is->event && one->has_calls;
 }
 
 static int tell_event(void *context, const struct definitions *d, const struct event *event)
@@ -208,12 +211,13 @@ static int read_events(struct reporter *r, struct recording *recording)
 	bool wanted = false;
 
 	for (size_t i = 0; i < r->count; i++) {
+		r->all[i].has_calls = r->all[i].made && r->all[i].is->event && has_calls(r, r->all[i].is);
 		if (!wants_events(&r->all[i]))
 			continue;
 		wanted = true;
 		ops.roles |= r->all[i].is->roles;
 	}
-	return wanted && has_calls(r, ops.roles) ? timeline_read_merged(recording, &ops) : 0;
+	return wanted ? timeline_read_merged(recording, &ops) : 0;
 }
 
 /* --- relations: each is handed on to all that want it ----------------------- */
@@ -301,7 +305,7 @@ bool reporter_would_relate(const struct reporter *r)
 		const struct made_analysis *one = &r->all[i];
 
 		if (is_wanted(r, one) && !one->made && is_possible(one, r->d, true) &&
-		    (wants_relations(one) || has_calls(r, one->is->roles)))
+		    (wants_relations(one) || has_calls(r, one->is)))
 			return true;
 	}
 	return false;
