@@ -41,8 +41,9 @@ def check_against_the_tasks_own_clock(only, own):
         assert abs(sum(parts) - only["time_ns"]) <= 10
     assert only["not_seen_submitted"] == only["missing_calls"] == 0
     assert only["longest_chain_ns"] <= only["time_ns"] and only["area_bound_ns"] <= only["time_ns"]
-    # One task of each round waits, by the program, for the one that ended last in the round before.
-    assert only["longest_chain_tasks"] == 4
+    # Each task waits, by the program, for the one that ended last in the round before.
+    assert only["longest_chain_tasks"] <= own["rounds"]
+    assert only["longest_chain_ns"] >= own["rounds"] * min(cell["min_ns"] for cell in only["by_worker_and_kind"])
 
 
 def test_a_slow_worker(job, observe, tmp_path):
@@ -73,4 +74,4 @@ def test_the_healed_twin_is_silent(job, observe, tmp_path):
     check_against_the_tasks_own_clock(only, own)
     assert findings == []
     place = next(kind for kind in only["kinds"] if kind["name"] == "work")["submitted_at"]
-    assert place["file"].endswith("tasks.c") and place["line"] == own["line"]
+    assert f"/tasks.c:{own['line']}:" in place

@@ -246,6 +246,21 @@ def test_a_submission_that_failed_is_none(tmp_path):
     assert sum(kind["submitted"] for kind in only["kinds"]) == 2
 
 
+def test_tasks_without_code(tmp_path):
+    """They are submitted, ready and over, and run nowhere: one kind."""
+    job = two_tasks()
+    for number in (3, 4):
+        job.submit(1100 + 10 * number, 1105 + 10 * number, number, kind=0)
+        job.ready(1, 1101 + 10 * number, number, kind=0, depth=1)
+        job.done(1, 1102 + 10 * number, number, kind=0)
+    recording = recorded(tmp_path, job)
+    only, = report(recording)[0]["runtimes"]
+    empty, = (kind for kind in only["kinds"] if kind["kind"] is None)
+    assert (empty["submitted"], empty["executed"], empty["event"]) == (2, 0, None)
+    assert empty["submit_to_ready"]["tasks"] == 2 and empty["ready_to_start"]["tasks"] == 0
+    assert "(no code)" in gaspbpf.run("report", "--section", "tasks", recording).stdout
+
+
 def test_other_runtimes_have_no_workers(tmp_path):
     """Tasks that are submitted, and are run where nobody sees it: of their time nothing is said."""
     spawn = "_ZN3tbb6detail2r15spawnERNS0_2d14taskERNS2_18task_group_contextE"

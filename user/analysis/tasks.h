@@ -95,6 +95,7 @@ struct task_member {
 struct task_kind {
 	uint32_t pool, probe;
 	uint64_t what;    /* address of its description, or of a function; 0: neither is known */
+	bool empty;       /* tasks without a description: they run nothing */
 	const char *name; /* of the definitions; NULL: not known */
 	uint64_t submitted, executed, time;
 	struct task_latency blocked; /* from submission to being ready */
@@ -175,7 +176,7 @@ struct task_pool {
 	double spent[WORKER_STATES], idle[IDLES], overhead; /* of all workers; overhead: with WORKER_ENDS */
 };
 
-/* What kinds are told apart by: their description or function, or where neither is known their event. */
+/* What kinds are told apart by: their description or function, or where neither is known their event (NO_INDEX). */
 struct task_kind_key {
 	uint64_t what;
 	uint32_t pool, event;

@@ -134,14 +134,15 @@ uint32_t tasks_find_kind(struct task_event *t, bool *beyond)
 	uint64_t what = 0;
 	const char *name = task_call_kind_name(&s->calls, t->call, t->span, &what);
 	int64_t kind;
+	bool says = task_call_number(s->d, t->span, t->call->kind, &kind);
 
-	if (task_call_number(s->d, t->span, t->call->kind, &kind))
+	if (says)
 		what = (uint64_t)kind;
 	memset(&key, 0, sizeof(key));
 	key.what = what;
 	key.pool = t->pool_number;
-	key.event = what ? 0 : tasks_first_of(s->d, &s->events, &s->nevents, t->span->probe, true);
-	if (key.event == NO_INDEX)
+	key.event = what || says ? NO_INDEX : tasks_first_of(s->d, &s->events, &s->nevents, t->span->probe, true);
+	if (!what && !says && key.event == NO_INDEX)
 		return NO_INDEX;
 	HASH_FIND(hh, s->records, &key, sizeof(key), record);
 	if (!record) {
@@ -158,9 +159,11 @@ uint32_t tasks_find_kind(struct task_event *t, bool *beyond)
 			free(record);
 			return NO_INDEX;
 		}
-		s->kinds[s->nkinds++] = (struct task_kind){
-			.pool = t->pool_number, .probe = t->span->probe, .what = what, .site = { .site = NO_INDEX }
-		};
+		s->kinds[s->nkinds++] = (struct task_kind){ .pool = t->pool_number,
+							    .probe = t->span->probe,
+							    .what = what,
+							    .empty = says && !what,
+							    .site = { .site = NO_INDEX } };
 	}
 	if (!s->kinds[record->kind].name)
 		s->kinds[record->kind].name = name;

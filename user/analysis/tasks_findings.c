@@ -22,7 +22,8 @@
 #include "analysis/scheduling.h"
 
 #define WORTH 1         /* percent of the run: less is nothing to speak of */
-#define TASKS_LEAST 100 /* for a word on their size */
+#define TASKS_LEAST 10  /* for a word on them */
+#define SMALL_LEAST 100 /* for one on their size */
 #define TIMES_LARGER 10
 #define RUNS_LEAST 10
 #define SLOWER 1.2
@@ -71,7 +72,7 @@ static double lost_to(const struct tasks *s, const struct task_pool *pool, enum 
 {
 	double lost = 0;
 
-	if (!pool->has_workers || !pool->executed || pool->missing || pool->interrupted)
+	if (!pool->has_workers || pool->executed < TASKS_LEAST || pool->missing || pool->interrupted)
 		return 0;
 	if (trouble == TROUBLE_DATA)
 		return pool->spent[WORKER_DATA];
@@ -79,10 +80,10 @@ static double lost_to(const struct tasks *s, const struct task_pool *pool, enum 
 		return 0;
 	switch (trouble) {
 	case TROUBLE_OVERHEAD:
-		lost = pool->executed >= TASKS_LEAST ? pool->overhead - queued(s, pool) : 0;
+		lost = pool->executed >= SMALL_LEAST ? pool->overhead - queued(s, pool) : 0;
 		break;
 	case TROUBLE_READY:
-		lost = pool->idle[IDLE_READY] - queued(s, pool);
+		lost = pool->idle[IDLE_READY];
 		break;
 	case TROUBLE_BLOCKED:
 		lost = pool->idle[IDLE_BLOCKED];
@@ -156,71 +157,65 @@ static uint32_t submitter(const struct tasks *s, uint32_t pool, const struct tas
 	return *which ? (*which)->thread : NO_INDEX;
 }
 
-/* What is said of it behind the number. */
-static void why(const struct tasks *s, const struct report *r, uint32_t number, enum trouble trouble,
+/* How it begins: for how much of their time, and why in general. */
+static const char *const headings[TROUBLES] = {
+	[TROUBLE_OVERHEAD] = "The runtime takes",
+	[TROUBLE_READY] = "Workers are idle while tasks are ready:",
+	[TROUBLE_BLOCKED] = "Workers are idle since tasks wait for others:",
+	[TROUBLE_LAST] = "Workers are idle while the program waits for the last tasks:",
+	[TROUBLE_UNSUBMITTED] = "Workers are idle as nothing is submitted:",
+	[TROUBLE_DATA] = "Workers wait for the data of tasks:",
+};
+
+/* What is said of it behind the number; kind: that has most to do with it. */
+static void why(const struct tasks *s, uint32_t number, enum trouble trouble, const struct task_kind *kind,
 		struct finding *finding, char *text, size_t room)
 {
 	const struct task_pool *pool = &s->pools[number];
-	const struct task_kind *kind = kind_with_most(s, number,
-						      trouble == TROUBLE_BLOCKED ? MOST_BLOCKED
-						      : trouble == TROUBLE_READY ? MOST_WAITED
-										 : MOST_EXECUTED);
-	char label[LABEL_ROOM], site[LABEL_ROOM + 20], a[FORMAT_SIZE], b[FORMAT_SIZE], c[FORMAT_SIZE], who[LABEL_ROOM];
+	char label[LABEL_ROOM] = "?", site[LABEL_ROOM + 20], a[FORMAT_SIZE], b[FORMAT_SIZE], c[FORMAT_SIZE],
+	     d[FORMAT_SIZE], who[LABEL_ROOM];
+	uint64_t mean = pool->spent[WORKER_RUNS] / pool->executed;
 	const struct task_member *by;
 
-	if (kind) {
-		finding->event = profile_event(r->profile, s->d, kind->probe);
+	if (kind)
 		task_kind_label(s, kind, label, sizeof(label));
-	} else {
-		snprintf(label, sizeof(label), "an unknown kind");
-	}
 	submitted_at(s, kind, site, sizeof(site));
-	if (kind && kind->site.lead && kind->site.site != NO_INDEX) {
-		finding->has_site = true;
-		finding->site = kind->site.site;
-	}
 	switch (trouble) {
 	case TROUBLE_OVERHEAD:
-		snprintf(
-			text, room,
-			"go to the runtime: %s for each of %s tasks, which run %s on average (most of them %s%s). Tasks %d "
-			"times as large would give %s at most",
-			format_time(a, task_pool_overhead(pool)), format_count(b, pool->executed),
-			format_time(c, pool->spent[WORKER_RUNS] / pool->executed), label, site, TIMES_LARGER,
-			format_time(who, pool->overhead / pool->workers * (TIMES_LARGER - 1) / TIMES_LARGER));
+		snprintf(text, room,
+			 "%s for each of %s tasks, which run %s on average (most of them %s%s). Tasks %d times as "
+			 "large would give %s at most",
+			 format_time(a, task_pool_overhead(pool)), format_count(b, pool->executed),
+			 format_time(c, mean), label, site, TIMES_LARGER,
+			 format_time(d, pool->overhead / pool->workers * (TIMES_LARGER - 1) / TIMES_LARGER));
 		break;
 	case TROUBLE_READY:
-		snprintf(
-			text, room,
-			"are idle while tasks are ready: these wait for a certain worker, or were given to one that is busy "
-			"(those that wait longest: %s, %s each on average%s)",
-			label, format_time(a, kind && kind->waited.count ? kind->waited.sum / kind->waited.count : 0),
-			site);
+		snprintf(text, room,
+			 "the tasks wait for a certain worker, or were given to one that is busy (those that wait "
+			 "longest: %s, %s each on average%s)",
+			 label, format_time(a, kind && kind->waited.count ? kind->waited.sum / kind->waited.count : 0),
+			 site);
 		break;
 	case TROUBLE_BLOCKED:
-		snprintf(
-			text, room,
-			"are idle since tasks wait for others (the longest: %s%s). The longest chain of them that was seen "
-			"takes %s of %s, whatever the number of workers",
-			label, site, format_time(a, pool->longest.time),
-			format_time(b, task_time(pool->begin, pool->last)));
+		snprintf(text, room,
+			 "the longest wait those of %s%s. The longest chain of tasks that was seen takes %s of the %s, "
+			 "whatever the number of workers",
+			 label, site, format_time(a, pool->longest.time),
+			 format_time(b, task_time(pool->begin, pool->last)));
 		break;
 	case TROUBLE_LAST:
-		snprintf(
-			text, room,
-			"are idle while the program waits for the last tasks to end: there are too few at a time for %" PRIu64
-			" workers, or they are too large (mean %s, most of them %s%s)",
-			pool->workers, format_time(a, pool->spent[WORKER_RUNS] / pool->executed), label, site);
+		snprintf(text, room,
+			 "there are too few between two waits, or they are too large (mean %s, most of them %s%s)",
+			 format_time(a, mean), label, site);
 		break;
 	case TROUBLE_UNSUBMITTED:
 		finding->thread = submitter(s, number, &by);
-		snprintf(text, room,
-			 "are idle as there is nothing to run: %s submits too late (%s in the calls that do)%s",
+		snprintf(text, room, "%s is too slow at it (%s in the calls that submit)%s",
 			 by ? thread_label(s->d, by->thread, who, sizeof(who)) : "the program",
 			 format_time(a, by ? by->submitting : 0), site);
 		break;
 	default:
-		snprintf(text, room, "wait for the data of tasks (most of them %s%s)", label, site);
+		snprintf(text, room, "most of them are %s%s", label, site);
 		break;
 	}
 }
@@ -229,6 +224,10 @@ static int tell(const struct tasks *s, struct report *r, uint32_t number, enum t
 		size_t others)
 {
 	const struct task_pool *pool = &s->pools[number];
+	const struct task_kind *kind = kind_with_most(s, number,
+						      trouble == TROUBLE_BLOCKED ? MOST_BLOCKED
+						      : trouble == TROUBLE_READY ? MOST_WAITED
+										 : MOST_EXECUTED);
 	char reason[4 * LABEL_ROOM], process[LABEL_ROOM + 8], time[FORMAT_SIZE], more[80] = "";
 	struct finding finding = { .kind = troubles[trouble].kind,
 				   .event = NO_INDEX,
@@ -237,11 +236,17 @@ static int tell(const struct tasks *s, struct report *r, uint32_t number, enum t
 				   .percent = 100 * lost / workers_time(pool),
 				   .section = "tasks" };
 
-	why(s, r, number, trouble, &finding, reason, sizeof(reason));
+	if (kind)
+		finding.event = profile_event(r->profile, s->d, kind->probe);
+	if (kind && kind->site.lead && kind->site.site != NO_INDEX) {
+		finding.has_site = true;
+		finding.site = kind->site.site;
+	}
+	why(s, number, trouble, kind, &finding, reason, sizeof(reason));
 	if (others)
 		snprintf(more, sizeof(more), ". So it is in %zu other process%s", others, others == 1 ? "" : "es");
-	return report_add_finding(r, &finding, "%.0f %% of the time of the %" PRIu64 " worker%s%s (%s) %s%s",
-				  finding.percent, pool->workers, plural(pool->workers),
+	return report_add_finding(r, &finding, "%s %.0f %% of the time of the %" PRIu64 " worker%s%s (%s): %s%s",
+				  headings[trouble], finding.percent, pool->workers, plural(pool->workers),
 				  of_process(s, pool, process, sizeof(process)), format_time(time, finding.weight),
 				  reason, more);
 }

@@ -69,7 +69,7 @@ static void put_what(struct json *j, const struct tasks *s, const struct task_ki
 	snprintf(what, sizeof(what), "0x%" PRIx64, kind->what);
 	json_key_string(j, "kind", kind->what ? what : NULL);
 	json_key_string(j, "name", kind->name);
-	json_key_string(j, "event", s->d->probes[kind->probe].event);
+	json_key_string(j, "event", kind->what || kind->empty ? NULL : s->d->probes[kind->probe].event);
 }
 
 static void put_kinds(const struct tasks *s, const struct report *r, struct json *j, const struct task_pool *pool)

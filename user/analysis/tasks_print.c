@@ -19,6 +19,8 @@ char *task_kind_label(const struct tasks *s, const struct task_kind *kind, char 
 		snprintf(text, room, "%s", log_safe(kind->name));
 	else if (kind->what)
 		snprintf(text, room, "0x%" PRIx64, kind->what);
+	else if (kind->empty)
+		snprintf(text, room, "(no code)");
 	else
 		event_label(&s->d->probes[kind->probe], false, text, room);
 	return text;
@@ -108,8 +110,8 @@ static void print_bounds(const struct tasks *s, const struct printer *p, const s
 				pool->workers, plural(pool->workers), format_time(a, (uint64_t)pool->area),
 				time ? 100 * pool->area / time : 0);
 	if (task_pool_is_whole(pool) && pool->knows_ready)
-		paragraph_words(&item, "no number of workers in less than %s (chain of %" PRIu32 " tasks, %.0f %%).",
-				format_time(a, pool->longest.time), pool->longest.tasks,
+		paragraph_words(&item, "no number of workers in less than %s (chain of %" PRIu32 " task%s, %.0f %%).",
+				format_time(a, pool->longest.time), pool->longest.tasks, plural(pool->longest.tasks),
 				percent(pool->longest.time, time));
 	else if (!pool->knows_ready)
 		paragraph_words(&item, "which tasks wait for which is not observable with this build of the library.");
