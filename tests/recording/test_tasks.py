@@ -40,8 +40,8 @@ class Job:
     def ready(self, tid, time, task, kind=0x100, depth=0):
         self.atomic(tid, time, "_starpu_push_task", depth=depth, **{"job.task": task, "job.kind": kind})
 
-    def fetch(self, tid, start, end, task):
-        self.call(tid, start, end, "_starpu_fetch_task_input", task=task)
+    def fetch(self, tid, start, end, task, depth=0):
+        self.call(tid, start, end, "_starpu_fetch_task_input", task=task, depth=depth)
 
     def run(self, tid, start, end, task, kind=0x100, event="", **more):
         self.call(tid, start, end, event + "_starpu_driver_start_job",
@@ -155,6 +155,54 @@ def test_each_task_is_followed_by_its_own_worker(tmp_path):
     assert parts(worker) == {"runs_ns": 3 * 450, "data_ns": 30, "runtime_ns": 86 + 3 * 5 + 2 * (490 - 455),
                              "idle_ready_ns": 0, "idle_blocked_ns": 4, "idle_last_ns": 0, "idle_unsubmitted_ns": 0}
     assert (only["longest_chain_ns"], only["longest_chain_tasks"]) == (3 * 450 * US, 3)
+
+
+def test_a_task_that_was_ready_all_the_time_is_begun_late(tmp_path):
+    """It is the runtime's time for the worker that takes it; the other one has its half of a ready task."""
+    job = Job()
+    for number in (1, 2, 3):
+        job.submit(90 + 10 * number, 95 + 10 * number, number)
+        job.ready(1, 91 + 10 * number, number, depth=1)
+    job.wait(130, 600)
+    job.run(11, 130, 330, 1)
+    job.done(11, 331, 1)
+    job.run(12, 131, 331, 2)
+    job.done(12, 332, 2)
+    job.run(11, 371, 571, 3)
+    job.done(11, 572, 3)
+    workers = by_tid(runtime(tmp_path, job)[0]["workers"])
+    # Until 111 half of a ready task for each, then a whole one; and two ends.
+    assert workers[11]["runtime_ns"] == (5 + 19 + 40 + 2) * US and workers[11]["idle_ready_ns"] == 0
+    assert workers[12]["idle_ready_ns"] == (5 + 19.5) * US and workers[12]["idle_last_ns"] == (19.5 + 201) * US
+
+
+def test_data_that_is_fetched_while_another_task_runs(tmp_path):
+    job = Job(workers=1)
+    for number in (1, 2):
+        job.submit(100 * number, 100 * number + 5, number)
+        job.ready(1, 100 * number + 1, number, depth=1)
+    job.run(11, 210, 610, 1)
+    job.fetch(11, 300, 305, 2, depth=1)
+    job.done(11, 620, 1)
+    job.run(11, 700, 800, 2)
+    job.done(11, 801, 2)
+    only, _ = runtime(tmp_path, job)
+    worker, = only["workers"]
+    assert (worker["runs_ns"], worker["data_ns"]) == (500 * US, 80 * US)
+
+
+def test_a_task_that_two_workers_run_together(tmp_path):
+    job = Job()
+    job.submit(100, 105, 1)
+    job.ready(1, 101, 1, depth=1)
+    job.run(11, 110, 210, 1)
+    job.run(12, 120, 205, 1)
+    job.done(11, 211, 1)
+    only, _ = runtime(tmp_path, job)
+    kind, = only["kinds"]
+    assert (only["executed"], kind["runs_ns"]) == (2, 185 * US)
+    assert kind["ready_to_start"] == {"tasks": 1, "sum_ns": 9 * US, "max_ns": 9 * US}
+    assert only["not_seen_submitted"] == 0
 
 
 def test_a_chain_through_the_program(tmp_path):
@@ -359,6 +407,11 @@ def test_and_where_nothing_is_wrong_nothing(tmp_path):
     only, findings = runtime(tmp_path, scheduled(ALIKE))
     assert findings == []
     assert only["runs_ns"] > 0.95 * 2 * only["time_ns"]
+
+
+def test_of_few_tasks_it_does_not_matter_that_they_are_small(tmp_path):
+    only, findings = runtime(tmp_path, scheduled([task(8)] * 90, gap=6))
+    assert findings == [] and only["runtime_ns"] > 0.4 * only["runs_ns"]
 
 
 @pytest.mark.parametrize("lasts", [

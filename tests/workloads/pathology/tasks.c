@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tasks of two kinds on StarPU's workers, in rounds. Those of `work` take --slow us longer on the worker --who; with
- * --bound 1 all of them must run on the worker 0, and those of `small` on the worker 1. Without either it is the healed twin. The truth has for each worker and
- * kind how many tasks ran there and how long they took, by the tasks' own clock.
+ * --bound 1 all of them must run on the worker 0, and those of `small` on the worker 1; with --bound 2 workers 0 and 1
+ * take turns. Without any of it it is the healed twin. The truth has for each worker and kind how many tasks ran there
+ * and how long they took, by the tasks' own clock.
  */
 #include "job.h"
 
@@ -45,13 +46,13 @@ static void small_on_cpu(void *buffers[], void *argument)
 static struct starpu_codelet work = { .cpu_funcs = { work_on_cpu }, .name = "work" };
 static struct starpu_codelet small = { .cpu_funcs = { small_on_cpu }, .name = "small" };
 
-static void submit(struct starpu_codelet *codelet)
+static void submit(struct starpu_codelet *codelet, unsigned worker)
 {
 	struct starpu_task *task = starpu_task_create();
 
 	task->cl = codelet;
-	task->execute_on_a_specific_worker = bound;
-	task->workerid = codelet == &small;
+	task->execute_on_a_specific_worker = bound != 0;
+	task->workerid = worker;
 	line = __LINE__ + 1;
 	if (starpu_task_submit(task))
 		abort();
@@ -59,8 +60,11 @@ static void submit(struct starpu_codelet *codelet)
 
 static void one_round(void)
 {
-	for (long i = 0; i < many; i++)
-		submit(i % 3 == 2 ? &small : &work);
+	for (long i = 0; i < many; i++) {
+		struct starpu_codelet *codelet = i % 3 == 2 ? &small : &work;
+
+		submit(codelet, bound == 2 ? i % 2 : codelet == &small);
+	}
 	starpu_task_wait_for_all();
 }
 
