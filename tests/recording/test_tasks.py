@@ -221,7 +221,11 @@ def test_a_chain_through_the_program(tmp_path):
     job.done(12, 471, 2)
     job.run(11, 330, 630, 3)
     job.done(11, 631, 3)
-    job.wait(262, 640)
+    job.wait(262, 626)
+    job.submit(627, 629, 4)  # what ends last is not in the longest one
+    job.ready(1, 628, 4, depth=1)
+    job.run(12, 640, 641, 4)
+    job.done(12, 642, 4)
     only, _ = runtime(tmp_path, job)
     # 100, and 51 of the second up to where the third one was made ready, and the third.
     assert (only["longest_chain_ns"], only["longest_chain_tasks"]) == (451 * US, 3)
@@ -416,7 +420,7 @@ def test_of_few_tasks_it_does_not_matter_that_they_are_small(tmp_path):
 
 @pytest.mark.parametrize("lasts", [
     [400, 470],                                     # less than a fifth more
-    [[400, 2000][i % 10 == 9] for i in range(60)],  # large tasks, wherever they run
+    [[400, 2000][i % 10 == 9] for i in range(400)],  # large tasks, all on one of them
 ], ids=["little", "sizes"])
 def test_who_is_not_slow(tmp_path, lasts):
     tasks = [task(lasts)] * 60 if len(lasts) == 2 else [task(each, where=1 if each == 2000 else None) for each in lasts]
@@ -492,6 +496,19 @@ def test_mean_deviation_and_history_of_a_worker(tmp_path):
     used = [part for part in cell["history"] if part["tasks"]]
     assert used[0]["runs_ns"] == used[0]["tasks"] * 100 * US and used[-1]["runs_ns"] == used[-1]["tasks"] * 300 * US
     assert len(cell["history"]) == 8 and 5 <= len(used)
+
+
+def test_the_history_of_a_worker_that_does_nothing_for_long(tmp_path):
+    job = Job(workers=2)
+    runs = [(12, 100 + 10 * i, 5) for i in range(8)] + [(11, 1000 * 2**i, 900) for i in range(8)] + [(12, 140_000, 9)]
+    for number, (tid, at, length) in enumerate(sorted(runs, key=lambda run: run[1]), 1):
+        job.submit(at - 3, at - 1, number)
+        job.ready(1, at - 2, number, depth=1)
+        job.run(tid, at, at + length, number)
+        job.done(tid, at + length + 1, number)
+    only, _ = runtime(tmp_path, job)
+    cell = by_tid(only["by_worker_and_kind"])[12]
+    assert cell["history"][0] == {"tasks": 8, "runs_ns": 40 * US} and sum(p["tasks"] for p in cell["history"]) == 9
 
 
 def test_kinds_have_names_in_the_text(tmp_path):
