@@ -329,6 +329,14 @@ def test_other_runtimes_have_no_workers(tmp_path):
     assert "not observable" in gaspbpf.run("report", "--section", "tasks", recording).stdout
 
 
+@pytest.mark.parametrize("symbol", ["GOMP_parallel", "GOMP_loop_end_nowait", "pthread_create"])
+def test_what_is_no_task(tmp_path, symbol):
+    """Regions that threads share, what deals out their iterations, and threads."""
+    text = "process 1 -1\n" + "".join(composed.call(1, 100 * i, 100 * i + 50, symbol) for i in range(1, 5))
+    told, findings = report(composed.compose(tmp_path / "run.gasp", text))
+    assert told["runtimes"] == [] and not findings
+
+
 def test_a_job_without_tasks(tmp_path):
     told, findings = report(composed.compose(tmp_path / "run.gasp", composed.LATE_SENDER))
     assert told["runtimes"] == [] and not findings

@@ -171,7 +171,7 @@ static bool has_calls(const struct reporter *r, const struct analysis *is)
 	for (size_t i = 0; i < p->nrows; i++) {
 		const struct event_state *event = &p->events[p->rows[i].event];
 
-		if (is->roles & ROLE_BIT(event->role) && (!is->worth || is->worth(&r->d->probes[event->probe])))
+		if (is->roles & ROLE_BIT(event->role) && (!is->worth || is->worth(r->d, event->probe)))
 			return true;
 	}
 	return false;

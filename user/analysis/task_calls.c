@@ -30,6 +30,29 @@ bool task_model_has(const struct definitions *d, const char *model, enum role ro
 	return false;
 }
 
+/* A region that several threads have their shares of is no task. */
+static bool is_step(const struct def_probe *probe)
+{
+	return probe->role == ROLE_READY || probe->role == ROLE_DONE ||
+	       (probe->role == ROLE_TASK && !(probe->marks & (MARK_TEAM | MARK_SHARE)));
+}
+
+bool task_probe_tells(const struct definitions *d, uint32_t probe)
+{
+	const struct def_probe *is = &d->probes[probe];
+	bool named = false, has_steps = false;
+
+	if (is->role != ROLE_SUBMIT)
+		return is_step(is);
+	for (uint32_t i = 0; i < is->nvalues; i++)
+		named |= is->values[i].meaning == MEANING_TASK || is->values[i].meaning == MEANING_KIND ||
+			 is->values[i].meaning == MEANING_NAME;
+	/* What a model without tasks submits is something else: a thread. */
+	for (size_t i = 0; named && !has_steps && i < d->nprobes; i++)
+		has_steps = is_step(&d->probes[i]) && !strcmp(d->probes[i].model, is->model);
+	return has_steps;
+}
+
 static void look_at_value(struct task_call *call, const struct value *v, int16_t index)
 {
 	switch (v->meaning) {
@@ -89,6 +112,7 @@ const struct task_call *task_calls_of(struct task_calls *calls, uint32_t probe)
 		const struct def_probe *is = &calls->d->probes[probe];
 
 		look_at(&calls->probes[probe], is);
+		calls->probes[probe].tells = task_probe_tells(calls->d, probe);
 		calls->probes[probe].has_done = task_model_has(calls->d, is->model, ROLE_DONE);
 		calls->probes[probe].has_transfers = task_model_has(calls->d, is->model, ROLE_TRANSFER);
 	}

@@ -17,6 +17,7 @@
 /* Where a probe's calls say what: an index of its values. -1: they do not. */
 struct task_call {
 	bool looked_at;
+	bool tells;         /* task_probe_tells() */
 	bool has_done;      /* the model tells when a task is over */
 	bool has_transfers; /* ... and what it moves by itself */
 	bool sorts;         /* it can be told whose a task is; a call that does not tell it is the program's */
@@ -46,6 +47,8 @@ bool task_call_number(const struct definitions *d, const struct span *span, int 
  */
 const char *task_call_kind_name(const struct task_calls *calls, const struct task_call *call, const struct span *span,
 				uint64_t *address);
+/* Do the probe's calls say anything of tasks? In a run without such calls there is nothing to be looked for. */
+bool task_probe_tells(const struct definitions *d, uint32_t probe);
 /* Has this model an event of this role? */
 bool task_model_has(const struct definitions *d, const char *model, enum role role);
 

@@ -49,7 +49,7 @@ static int tell_step(struct task_event *t)
 	bool known;
 	int error;
 
-	if (!tasks_are_told_by(t->probe))
+	if (!t->call->tells)
 		return 0;
 	error = tasks_find_pool(t, true) ?: tasks_find_member(t);
 	if (error)
@@ -203,30 +203,32 @@ static int begin(void **state, const struct definitions *d)
 	return task_calls_open(&s->calls, d);
 }
 
-/* The pool of a probe's calls in a process; NULL: there is none. */
-static struct task_pool *pool_of(struct tasks *s, uint32_t process, uint32_t probe)
+/* The pool of a probe's calls in a process; NULL: there is none. 0 or -ENOMEM. */
+static int pool_of(struct tasks *s, uint32_t process, uint32_t probe, struct task_pool **pool)
 {
-	uint32_t model = probe < s->nmodels ? s->models[probe] : 0;
+	uint32_t model = tasks_first_of(s->d, &s->models, &s->nmodels, probe, false);
 	const struct index_slot *slot;
 
-	if (!model)
-		model = tasks_first_probe(s->d, probe, false) + 1;
-	slot = index_known(&s->by_pool, index_key(process, model - 1));
-	return slot ? &s->pools[slot->value] : NULL;
+	if (model == NO_INDEX)
+		return -ENOMEM;
+	slot = index_known(&s->by_pool, index_key(process, model));
+	*pool = slot ? &s->pools[slot->value] : NULL;
+	return 0;
 }
 
 /* Calls that the kernel has counted, and that are not on the timeline. Of a recording that was cut the gaps are known.
- */
-static void find_missing(struct tasks *s)
+ * 0 or -ENOMEM. */
+static int find_missing(struct tasks *s)
 {
 	const struct definitions *d = s->d;
 
 	for (size_t i = 0; i < d->nsums; i++) {
 		const struct def_sum *sum = &d->sums[i];
-		struct task_pool *pool = tasks_are_told_by(&d->probes[sum->probe])
-						 ? pool_of(s, d->threads[sum->thread].process, sum->probe)
-						 : NULL;
+		const struct task_call *call = task_calls_of(&s->calls, sum->probe);
+		struct task_pool *pool = NULL;
 
+		if (!call || (call->tells && pool_of(s, d->threads[sum->thread].process, sum->probe, &pool)))
+			return -ENOMEM;
 		if (pool)
 			pool->missing += sum->lost + sum->summed + sum->skipped;
 	}
@@ -236,6 +238,7 @@ static void find_missing(struct tasks *s)
 		if (!d->run.finished && gaps > s->pools[i].missing)
 			s->pools[i].missing = gaps;
 	}
+	return 0;
 }
 
 /* Was its measurement off for a while? 0 or -ENOMEM. */
@@ -258,8 +261,7 @@ static int end(void *state, struct report *r)
 	struct tasks *s = state;
 	int error;
 
-	find_missing(s);
-	error = find_interrupted(s) ?: tasks_sum_up(s);
+	error = find_missing(s) ?: find_interrupted(s) ?: tasks_sum_up(s);
 	return error ?: tasks_tell(s, r);
 }
 
@@ -301,7 +303,7 @@ const struct analysis analysis_tasks = {
 	.title = "Tasks and workers",
 	.of_calls = true,
 	.roles = ROLES,
-	.worth = tasks_are_told_by,
+	.worth = task_probe_tells,
 	.begin = begin,
 	.event = tell_event,
 	.gap = tell_gap,

@@ -239,8 +239,6 @@ static inline bool task_pool_is_whole(const struct task_pool *pool)
 }
 
 /* tasks_find.c */
-/* Does a call say anything of tasks? In a run without such calls there is nothing to be looked for. */
-bool tasks_are_told_by(const struct def_probe *probe);
 /* The first probe of the same model, and for `event` of the same event, too. */
 uint32_t tasks_first_probe(const struct definitions *d, uint32_t probe, bool event);
 /* The same, looked up once: first[] holds the answer + 1. NO_INDEX: out of memory. */

@@ -14,26 +14,6 @@
 #define CELLS_MOST (1u << 20)
 #define FIRST_WIDTH 1024 /* ns: of a part of the history */
 
-static bool is_region(const struct def_probe *probe)
-{
-	return probe->marks & (MARK_TEAM | MARK_SHARE);
-}
-
-/* Does a call say anything of tasks? In a run without such calls there is nothing to be looked for. */
-bool tasks_are_told_by(const struct def_probe *probe)
-{
-	bool named = false;
-
-	if (probe->role == ROLE_READY || probe->role == ROLE_DONE)
-		return true;
-	if (probe->role == ROLE_TASK)
-		return !is_region(probe);
-	for (uint32_t i = 0; i < probe->nvalues; i++)
-		named |= probe->values[i].meaning == MEANING_TASK || probe->values[i].meaning == MEANING_KIND ||
-			 probe->values[i].meaning == MEANING_NAME;
-	return probe->role == ROLE_SUBMIT && named;
-}
-
 /* The first probe of the same model, and for `event` of the same event, too. */
 uint32_t tasks_first_probe(const struct definitions *d, uint32_t probe, bool event)
 {
