@@ -37,11 +37,15 @@
  *
  * command TEXT: the command line of gaspbpf itself
  *
- * SYMBOL is one of the models, or work, other: functions of the program. A call's values have the names that the
+ * text PID ADDRESS TEXT: what stands behind an address of the process
+ *
+ * SYMBOL is one of the models, or work, other: functions of the program; where one function is several events,
+ * EVENT:SYMBOL says which. A call's values have the names that the
  * recording gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those
  * not named are unknown.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,13 +87,23 @@ static char *copy(const char *text)
 	return result;
 }
 
+static bool is_function(const struct function *function, const char *symbol)
+{
+	const char *colon = strchr(symbol, ':');
+	size_t length = colon ? colon - symbol : 0, all = strlen(function->event);
+
+	if (strcmp(function->symbol, colon ? colon + 1 : symbol))
+		return false;
+	return !colon || (all > length && !strncmp(function->event + all - length, symbol, length));
+}
+
 static const struct function *find_function(const char *symbol)
 {
 	for (size_t i = 0; i < models_count(models); i++) {
 		const struct model *model = models_at(models, i);
 
 		for (size_t j = 0; j < model->nfunctions; j++)
-			if (!strcmp(model->functions[j].symbol, symbol))
+			if (is_function(&model->functions[j], symbol))
 				return &model->functions[j];
 	}
 	fail("no model has this symbol");
@@ -376,6 +390,22 @@ static void add_comm(char *text)
 		fail("out of memory");
 }
 
+static void add_text(const char *text)
+{
+	unsigned long pid;
+	uint64_t address;
+	int read = 0;
+	uint32_t index;
+
+	if (sscanf(text, "%lu %" SCNi64 " %n", &pid, (int64_t *)&address, &read) != 2)
+		fail("text PID ADDRESS TEXT");
+	index = definitions_add_text(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.texts[index] = (struct def_text){ .process = process_of(pid), .address = address, .time = BEGIN };
+	d.texts[index].text = strndup(text + read, strcspn(text + read, "\n"));
+}
+
 static void add_scheduled(const char *text)
 {
 	unsigned long tid, observed, run, cpus, cpu;
@@ -448,6 +478,8 @@ int main(int argc, char **argv)
 			lose(thread_of(a), b);
 		else if (!strncmp(line, "scheduled ", 10))
 			add_scheduled(line + 10);
+		else if (!strncmp(line, "text ", 5))
+			add_text(line + 5);
 		else if (!strncmp(line, "sum ", 4))
 			add_sum(line + 4);
 		else if (!strncmp(line, "window ", 7))

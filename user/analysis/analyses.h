@@ -28,6 +28,7 @@
 	ROW(locks)                               \
 	ROW(communication)                       \
 	ROW(counters) /* counters_print.c */     \
+	ROW(tasks)                               \
 	ROW(efficiency)                          \
 	ROW(phases)                              \
 	ROW(wait_states)                         \

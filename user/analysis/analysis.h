@@ -69,6 +69,9 @@ struct analysis {
 	bool of_calls;     /* it has nothing to print where no call was observed */
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
+	/* event() is told of calls only where there was one of a probe of which this holds. NULL: of any of its roles.
+	 */
+	bool (*worth)(const struct definitions *d, uint32_t probe);
 	/* Those that can fail return 0 or -errno, not said. state: what begin() has put there; NULL at first. */
 	int (*begin)(void **state, const struct definitions *d);
 	int (*span)(void *state, const struct accounted_call *call);

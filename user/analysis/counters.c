@@ -16,22 +16,11 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "meaning/value.h"
+#include "analysis/task_calls.h"
 #include "util/array.h"
 
-#define NAMES_MOST 8
 #define TASKS_MOST (1u << 22) /* in progress at a time, and rows: a job has fewer, a forged recording need not */
 #define ROWS_MOST (1u << 18)
-
-/* Where a probe's calls say what; -1: they do not. */
-struct probe_facts {
-	bool looked_at;
-	bool has_done; /* the model tells when a task is over */
-	bool sorts;    /* it can be told whose a task is; a call that does not tell it is the program's */
-	int16_t task, kind, internal, worker, error;
-	int16_t names[NAMES_MOST];
-	unsigned nnames;
-};
 
 enum state { UNSEEN, SUBMITTED, READY, RUNNING };
 
@@ -63,9 +52,7 @@ struct row_record {
 
 struct counters {
 	const struct definitions *d;
-	struct texts *texts;
-	struct probe_facts *probes;
-	size_t nprobes;
+	struct task_calls calls;
 	struct task *tasks;
 	struct row_record *index;
 	struct counter_row *rows;
@@ -81,8 +68,7 @@ struct counters *counters_new(const struct definitions *d)
 	if (!c)
 		return NULL;
 	c->d = d;
-	c->texts = texts_new(d);
-	if (!c->texts) {
+	if (task_calls_open(&c->calls, d)) {
 		free(c);
 		return NULL;
 	}
@@ -104,96 +90,9 @@ void counters_free(struct counters *c)
 		HASH_DEL(c->index, row);
 		free(row);
 	}
-	texts_free(c->texts);
-	free(c->probes);
+	task_calls_close(&c->calls);
 	free(c->rows);
 	free(c);
-}
-
-/* Has this model an event of this role? */
-static bool model_has(const struct counters *c, const char *model, enum role role)
-{
-	for (size_t i = 0; i < c->d->nprobes; i++)
-		if (c->d->probes[i].role == role && !strcmp(c->d->probes[i].model, model))
-			return true;
-	return false;
-}
-
-/* --- values ---------------------------------------------------------------- */
-
-static void look_at(struct probe_facts *facts, const struct def_probe *probe)
-{
-	*facts = (struct probe_facts){
-		.looked_at = true, .task = -1, .kind = -1, .internal = -1, .worker = -1, .error = -1
-	};
-	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		const struct value *v = &probe->values[i];
-
-		switch (v->meaning) {
-		case MEANING_TASK:
-			facts->task = i;
-			break;
-		case MEANING_KIND:
-			facts->kind = i;
-			break;
-		case MEANING_INTERNAL:
-			facts->internal = i;
-			facts->sorts = !v->unobservable;
-			break;
-		case MEANING_WORKER:
-			facts->worker = i;
-			break;
-		case MEANING_ERROR:
-			facts->error = i;
-			break;
-		case MEANING_NAME:
-			if (facts->nnames < NAMES_MOST)
-				facts->names[facts->nnames++] = i;
-			break;
-		default:
-			break;
-		}
-	}
-}
-
-static const struct probe_facts *facts_of(struct counters *c, uint32_t probe)
-{
-	if (array_reach(&c->probes, &c->nprobes, probe + 1, sizeof(*c->probes)))
-		return NULL;
-	if (!c->probes[probe].looked_at) {
-		look_at(&c->probes[probe], &c->d->probes[probe]);
-		c->probes[probe].has_done = model_has(c, c->d->probes[probe].model, ROLE_DONE);
-	}
-	return &c->probes[probe];
-}
-
-static bool read_number(const struct counters *c, const struct span *span, int value, int64_t *number)
-{
-	struct value_reading reading;
-
-	if (value < 0)
-		return false;
-	reading = value_read(&c->d->probes[span->probe].values[value], span->words, span->nwords, span->unread,
-			     span->reason == GB_END_RETURN);
-	*number = reading.number;
-	return reading.known && !reading.none;
-}
-
-/* The name of the kind: the first of the call's names that is not the task's own, which is the first of all. */
-static const char *kind_name(const struct counters *c, const struct probe_facts *facts, const struct span *span,
-			     uint32_t process)
-{
-	for (unsigned i = facts->nnames > 1; i < facts->nnames; i++) {
-		int64_t address;
-		const char *text;
-
-		if (!read_number(c, span, facts->names[i], &address) || !address)
-			continue;
-		text = texts_find(c->texts, process, (uint64_t)address, span->start);
-		if (text)
-			return text;
-	}
-	return NULL;
 }
 
 /* --- rows ------------------------------------------------------------------ */
@@ -290,7 +189,7 @@ static void enter(struct counter_row *row, enum state state)
 struct step {
 	struct counters *c;
 	const struct event *event;
-	const struct probe_facts *facts;
+	const struct task_call *facts;
 	struct task *task;
 	uint32_t global, kind; /* rows; kind NO_INDEX: tasks of this runtime have none */
 };
@@ -350,7 +249,7 @@ static int finish_run(struct step *s)
 		c->rows[s->kind].busy += span->end - span->start;
 		change(c, s->kind);
 	}
-	if (!read_number(c, span, s->facts->worker, &worker))
+	if (!task_call_number(c->d, span, s->facts->worker, &worker))
 		worker = -1 - (int64_t)c->d->threads[span->thread].tid; /* its thread is all that is known of it */
 	uint32_t row = row_of(c, COUNTER_WORKER, s->task->key.process, (uint64_t)worker,
 			      c->d->probes[span->probe].model);
@@ -377,7 +276,7 @@ static int take_step(struct step *s, enum role role)
 
 	switch (role) {
 	case ROLE_SUBMIT:
-		if (s->event->type != EVENT_END && !(read_number(s->c, span, s->facts->error, &error) && error))
+		if (s->event->type != EVENT_END && !(task_call_number(s->c->d, span, s->facts->error, &error) && error))
 			submit(s);
 		return 0;
 	case ROLE_READY:
@@ -415,25 +314,25 @@ int counters_event(void *context, const struct definitions *d, const struct even
 	if (probe->role != ROLE_SUBMIT && probe->role != ROLE_READY && probe->role != ROLE_TASK &&
 	    probe->role != ROLE_DONE)
 		return 0;
-	s.facts = facts_of(c, event->span->probe);
+	s.facts = task_calls_of(&c->calls, event->span->probe);
 	if (!s.facts)
 		return -ENOMEM;
-	if (!read_number(c, event->span, s.facts->task, &task) || !task)
+	if (!task_call_number(d, event->span, s.facts->task, &task) || !task)
 		return 0;
 	s.task = task_of(c, process, (uint64_t)task, true);
 	s.global = row_of(c, COUNTER_GLOBAL, process, 0, probe->model);
 	if (!s.task || s.global == NO_INDEX)
 		return -ENOMEM;
-	if (read_number(c, event->span, s.facts->internal, &internal) && event->type != EVENT_END)
+	if (task_call_number(d, event->span, s.facts->internal, &internal) && event->type != EVENT_END)
 		s.task->internal = internal != 0;
 	else if (probe->role == ROLE_SUBMIT && event->type != EVENT_END)
 		s.task->internal = false;
-	if (read_number(c, event->span, s.facts->kind, &kind)) {
+	if (task_call_number(d, event->span, s.facts->kind, &kind)) {
 		s.kind = row_of(c, COUNTER_KIND, process, (uint64_t)kind, probe->model);
 		if (s.kind == NO_INDEX)
 			return -ENOMEM;
 		if (!c->rows[s.kind].name)
-			c->rows[s.kind].name = kind_name(c, s.facts, event->span, process);
+			c->rows[s.kind].name = task_call_kind_name(&c->calls, s.facts, event->span, NULL);
 	}
 	return take_step(&s, probe->role);
 }
@@ -458,7 +357,7 @@ bool counters_know_internal(const struct counter_row *row)
 
 bool counters_know_peaks(const struct counters *c, const struct counter_row *row)
 {
-	return model_has(c, row->model, ROLE_READY) && counters_know_internal(row);
+	return task_model_has(c->d, row->model, ROLE_READY) && counters_know_internal(row);
 }
 
 bool counters_know_worker(const struct counter_row *row)

@@ -164,14 +164,17 @@ struct span_sink reporter_sink(struct reporter *r)
 	return profile_sink(r->profile);
 }
 
-/* Were there calls of any of these roles? */
-static bool has_calls(const struct reporter *r, uint64_t roles)
+/* Were there calls that it wants the events of? */
+static bool has_calls(const struct reporter *r, const struct analysis *is)
 {
 	const struct profile *p = r->profile;
 
-	for (size_t i = 0; i < p->nrows; i++)
-		if (roles & ROLE_BIT(p->events[p->rows[i].event].role))
+	for (size_t i = 0; i < p->nrows; i++) {
+		const struct event_state *event = &p->events[p->rows[i].event];
+
+		if (is->roles & ROLE_BIT(event->role) && (!is->worth || is->worth(r->d, event->probe)))
 			return true;
+	}
 	return false;
 }
 
@@ -216,12 +219,12 @@ static int read_events(struct reporter *r, struct recording *recording)
 	struct timeline_ops ops = { .event = tell_event, .gap = tell_gap, .context = &listeners };
 
 	for (size_t i = 0; i < r->count; i++) {
-		if (!r->all[i].made || !r->all[i].is->event)
+		if (!r->all[i].made || !r->all[i].is->event || !has_calls(r, r->all[i].is))
 			continue;
 		listen(&listeners, &r->all[i]);
 		ops.roles |= r->all[i].is->roles;
 	}
-	return listeners.count && has_calls(r, ops.roles) ? timeline_read_merged(recording, &ops) : 0;
+	return listeners.count ? timeline_read_merged(recording, &ops) : 0;
 }
 
 /* --- relations: each is handed on to all that want it ----------------------- */
@@ -327,7 +330,7 @@ bool reporter_would_relate(const struct reporter *r)
 		const struct made_analysis *one = &r->all[i];
 
 		if (is_wanted(r, one) && !one->made && is_possible(one, r->d, true) &&
-		    (wants_relations(one) || has_calls(r, one->is->roles)))
+		    (wants_relations(one) || has_calls(r, one->is)))
 			return true;
 	}
 	return false;
