@@ -115,6 +115,9 @@ enum mark {
 	MARK_SHARE = 1 << 11,   /* a thread's share of a region: a thread of the runtime's own waits between them */
 	MARK_POINTED = 1 << 12, /* has no name: its address is the @name value of a call with MARK_TEAM */
 	MARK_OUTER = 1 << 13,   /* its calls are the program's, even inside of others of the runtime */
+	MARK_CHUNK = 1 << 14,   /* asks for a piece of a loop: it gets one if its @done value is not 0 */
+	MARK_CHOSEN = 1 << 15,  /* begins a block that one thread of a team runs: the one whose @done value is not 0;
+				   without  such a value it is the end of the block */
 	/* Functions by which a program tells of events itself (user/capture/announced/announced.c). */
 	MARK_CREATES = 1 << 16, /* gives an event its number, name and format */
 	MARK_STARTS = 1 << 17,

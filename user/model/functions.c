@@ -308,6 +308,8 @@ static unsigned marks_read(struct statement *s)
 		      { "share", MARK_SHARE },
 		      { "pointed", MARK_POINTED },
 		      { "outer", MARK_OUTER },
+		      { "chunk", MARK_CHUNK },
+		      { "chosen", MARK_CHOSEN },
 		      { "split", MARK_SPLIT },
 		      { "reals", MARK_REALS } };
 	unsigned marks = 0;
