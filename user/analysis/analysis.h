@@ -69,6 +69,9 @@ struct analysis {
 	bool of_calls;     /* it has nothing to print where no call was observed */
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
+	/* Is there anything in these definitions that it could tell of? NULL: always. It is asked where all of a
+	 * recording's are known, and only for analyses with event or relations, which cost a reading. */
+	bool (*possible)(const struct definitions *d);
 	/* Those that can fail return 0 or -errno, not said. state: what begin() has put there; NULL at first. */
 	int (*begin)(void **state, const struct definitions *d);
 	int (*span)(void *state, const struct accounted_call *call);
