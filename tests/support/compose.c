@@ -17,7 +17,7 @@
  *
  * control PID TIME VALUE: measurement of the process is off (0) from then on, or on again
  *
- * lost TID COUNT: so many calls of the thread are lost here
+ * lost TID COUNT [BEFORE]: so many calls of the thread are lost here; the next one that is not ends at this time
  *
  * sum TID SYMBOL LOST SUMMED SKIPPED: calls of the thread that the kernel's sums have
  *
@@ -330,9 +330,12 @@ static void add_control(uint32_t process, uint64_t time, int value)
 	};
 }
 
-static void lose(uint32_t thread, unsigned long count)
+static void lose(uint32_t thread, unsigned long count, uint64_t before)
 {
-	struct gap gap = { .thread = thread, .count = count, .after = last_ends[thread] ? last_ends[thread] : BEGIN };
+	struct gap gap = { .thread = thread,
+			   .count = count,
+			   .after = last_ends[thread] ? last_ends[thread] : BEGIN,
+			   .before = before ? BEGIN + before : 0 };
 
 	if (recording_gap(writer, &gap))
 		exit(1);
@@ -474,8 +477,10 @@ int main(int argc, char **argv)
 			set_text(&d.run.command, line + 8);
 		else if (sscanf(line, "control %lu %ld %ld", &a, &b, &c) == 3)
 			add_control(process_of(a), b, c);
+		else if (sscanf(line, "lost %lu %ld %ld", &a, &b, &c) == 3)
+			lose(thread_of(a), b, c);
 		else if (sscanf(line, "lost %lu %ld", &a, &b) == 2)
-			lose(thread_of(a), b);
+			lose(thread_of(a), b, 0);
 		else if (!strncmp(line, "scheduled ", 10))
 			add_scheduled(line + 10);
 		else if (!strncmp(line, "text ", 5))

@@ -26,6 +26,7 @@
 	ROW(sites)           /* called_from.c */ \
 	ROW(files)                               \
 	ROW(locks)                               \
+	ROW(regions)                             \
 	ROW(communication)                       \
 	ROW(counters) /* counters_print.c */     \
 	ROW(tasks)                               \

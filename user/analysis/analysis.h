@@ -72,6 +72,9 @@ struct analysis {
 	/* event() is told of calls only where there was one of a probe of which this holds. NULL: of any of its roles.
 	 */
 	bool (*worth)(const struct definitions *d, uint32_t probe);
+	/* Is there anything in these definitions that it could tell of? NULL: always. It is asked where all of a
+	 * recording's are known, and only for analyses with event or relations, which cost a reading. */
+	bool (*possible)(const struct definitions *d);
 	/* Those that can fail return 0 or -errno, not said. state: what begin() has put there; NULL at first. */
 	int (*begin)(void **state, const struct definitions *d);
 	int (*span)(void *state, const struct accounted_call *call);

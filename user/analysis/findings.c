@@ -162,7 +162,8 @@ static const char *region_place(const struct report *r, char *buffer, size_t siz
 	return buffer;
 }
 
-/* What the threads of regions wait for each other, from a tenth of the threads' time on. */
+/* What the threads of regions wait for each other, where a tenth of the threads' time and more is not told by others.
+ */
 static int find_team_wait(struct report *r)
 {
 	struct finding finding = { .kind = "team_wait", .event = NO_INDEX, .thread = NO_INDEX };
@@ -178,8 +179,8 @@ static int find_team_wait(struct report *r)
 	for (size_t i = 0; i < r->nthreads; i++)
 		idle += r->threads[i].idle;
 	finding.weight = begin + idle;
-	share = r->wall ? 100.0 * finding.weight / r->wall : 0;
-	if (finding.event == NO_INDEX || share < HOT_SHARE)
+	share = percent(finding.weight, r->wall);
+	if (finding.event == NO_INDEX || share - percent(r->regions_told, r->wall) < HOT_SHARE)
 		return 0;
 	return report_add_finding(
 		r, &finding,

@@ -2,27 +2,21 @@
 /*
  * meetings.c - barriers and collective operations, instance by instance: how far apart the arrivals are, who comes
  * last, and whether it is always the same one.
- *
- * Somebody is last in every meeting. Were it chance, each of m members would be it in one of m meetings; so a member
- * that is last in k of n is called persistent where k or more of n would come by chance less often than once in 1,000
- * for any of the members (binomial, one-sided, 0.001 / m), and where it is last in at least twice its share.
  */
 #include "analysis/analysis.h"
+#include "analysis/chance.h"
 #include "analysis/index.h"
 #include "analysis/people.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "util/array.h"
 
 #define PLACES_MOST 65536
 #define ROWS_SHOWN 6
-#define LEVEL 0.001
-#define LEAST_MEETINGS 5
 
 struct attendance {
 	uint32_t thread;
@@ -141,30 +135,9 @@ static int meeting(void *state, const struct meeting *m)
 	return 0;
 }
 
-/* How likely k or more of n are where each comes with probability p. */
-static double tail(uint64_t n, uint64_t k, double p)
-{
-	double sum = 0;
-
-	if (!k)
-		return 1;
-	for (uint64_t i = k; i <= n; i++) {
-		double term = exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) +
-				  (n - i) * log1p(-p));
-
-		sum += term;
-		if (term < sum * 1e-9)
-			break;
-	}
-	return sum < 1 ? sum : 1;
-}
-
 static bool is_persistent(const struct meeting_place *place, const struct attendance *member)
 {
-	double share = 1.0 / place->nmembers;
-
-	return place->nmembers > 1 && member->came >= LEAST_MEETINGS && member->last >= 2 * share * member->came &&
-	       tail(member->came, member->last, share) < LEVEL / place->nmembers;
+	return is_persistently_last(member->last, member->came, place->nmembers);
 }
 
 static int by_last(const void *a, const void *b)

@@ -216,7 +216,7 @@ struct finding {
 	uint64_t weight; /* ns: how much time it is about */
 	double percent;  /* of the thread's time; 0: not said */
 	bool has_gain;
-	uint64_t gain; /* ns: what the run would be shorter by without it, simulated */
+	uint64_t gain; /* ns: what the run would be shorter by without it, simulated, or a bound of that */
 	/* Some of what it is about, the worst first: when, and whom it hit. Its owner's. */
 	const struct finding_instance {
 		uint64_t start, end; /* ns */
@@ -251,8 +251,10 @@ struct report {
 	size_t nrows; /* the profile's, by thread and self */
 	struct finding *findings;
 	size_t nfindings;
-	bool outs;         /* probes of some events were out for a while */
-	bool causes_known; /* of all waiting it was looked for whom, and why that one is late (delays.c) */
+	bool outs;             /* probes of some events were out for a while */
+	uint64_t regions_told; /* ns: what threads wait in and between regions, of which findings tell why
+				  (regions_rows.c) */
+	bool causes_known;     /* of all waiting it was looked for whom, and why that one is late (delays.c) */
 };
 
 /*

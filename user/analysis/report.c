@@ -119,7 +119,8 @@ static bool wants_relations(const struct made_analysis *one)
 static bool is_possible(const struct made_analysis *one, const struct definitions *d, bool ordered)
 {
 	if (one->is->event || wants_relations(one))
-		return ordered && (!wants_relations(one) || relations_possible(d));
+		return ordered && (!wants_relations(one) || relations_possible(d)) &&
+		       (!one->is->possible || one->is->possible(d));
 	return true;
 }
 
@@ -334,6 +335,14 @@ bool reporter_would_relate(const struct reporter *r)
 			return true;
 	}
 	return false;
+}
+
+bool report_wants_order(const struct definitions *d)
+{
+	for (size_t i = 0; analyses[i]; i++)
+		if (analyses[i]->possible && analyses[i]->possible(d))
+			return true;
+	return relations_possible(d);
 }
 
 int reporter_relate(struct reporter *r, struct recording *recording)

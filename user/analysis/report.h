@@ -49,6 +49,8 @@ struct span_sink reporter_sink(struct reporter *reporter);
 uint64_t reporter_calls(const struct reporter *reporter);
 /* Whether reporter_relate() would find anything: to open a recording costs a reading of it. */
 bool reporter_would_relate(const struct reporter *reporter);
+/* Could it, by what is known up to now? Then the calls must be kept. */
+bool report_wants_order(const struct definitions *d);
 /*
  * After all was fed live: a recording of the same run, for the analyses that need one. It must stay open until all is
  * printed. 0 or -errno.

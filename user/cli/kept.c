@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "simulate/relations.h"
+#include "analysis/report.h"
 #include "util/log.h"
 
 static const char name[] = "calls kept in memory";
@@ -32,7 +32,7 @@ static bool is_wanted(struct kept_calls *kept, const struct definitions *d)
 {
 	if (kept->probes != d->nprobes) {
 		kept->probes = d->nprobes;
-		kept->wanted = relations_possible(d);
+		kept->wanted = report_wants_order(d);
 	}
 	return kept->wanted && kept->writer && kept->calls <= KEPT_CALLS;
 }

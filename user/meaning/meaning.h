@@ -132,6 +132,9 @@ enum mark {
 				 (user/capture/inner.c) */
 	MARK_STACKED = 1 << 25, /* of a definition, too: a thread may change stacks within its calls, which then overlap
 				   in any way (bpf/stacks.h) */
+	MARK_CHUNK = 1 << 26,   /* asks for a piece of a loop: it gets one if its @done value is not 0 */
+	MARK_CHOSEN = 1 << 27,  /* begins a block that one thread of a team runs: the one whose @done value is not 0;
+				    without such a value it is the end of the block */
 };
 
 #define MARKS_ANNOUNCE (MARK_STARTS | MARK_ENDS | MARK_HAPPENS | MARK_NOTIFIES)

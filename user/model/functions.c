@@ -310,6 +310,8 @@ static unsigned marks_read(struct statement *s)
 		      { "outer", MARK_OUTER },
 		      { "exposure", MARK_EXPOSURE },
 		      { "access", MARK_ACCESS },
+		      { "chunk", MARK_CHUNK },
+		      { "chosen", MARK_CHOSEN },
 		      { "split", MARK_SPLIT },
 		      { "reals", MARK_REALS } };
 	unsigned marks = 0;
