@@ -13,9 +13,12 @@ class Run:
     """A job that was observed while it worked: its own account, the recording, and the report on it."""
 
     def __init__(self, job, recording, report):
-        self.ranks = sorted(job.truths(), key=lambda each: each["rank"])
-        self.recording, self.report = recording, report
+        truths = sorted(job.truths(), key=lambda each: each["rank"])
+        members = truths[0].get("members")  # a job without ranks: its threads
+        self.ranks, self.recording, self.report = members or truths, recording, report
         self.rank_of = {thread["tid"]: thread["rank"] for thread in report["threads"]}
+        if members:
+            self.rank_of = {member["tid"]: index for index, member in enumerate(members)}
         self.wall = sum(thread["wall_ns"] for thread in report["threads"])
 
     def came(self, rank):
