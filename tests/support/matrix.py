@@ -171,13 +171,13 @@ def markdown(results):
                           ("Their healed twins", lambda case: case.planted and not case.wrong),
                           ("Jobs in which nobody has planted anything", lambda case: not case.planted)):
         sick = title.startswith("Jobs with")
-        columns = ["what is wrong", "found"] * sick + ["missed", "right besides", "false"]
-        out += [f"\n## {title}\n", f"| job | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+        columns = ["job", "runs", *["what is wrong", "found"] * sick, "missed", "right besides", "false"]
+        out += [f"\n## {title}\n", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         for name, case in cases.items():
             if not chosen(case):
                 continue
-            tally = judged.get(name) or {"found": {"not run": 0}}
-            cells = [name, *[case.wrong, cell(tally["found"], counts[name])] * sick]
+            tally = judged.get(name, {})
+            cells = [name, str(counts[name]), *[case.wrong, cell(tally.get("found", {}), counts[name])] * sick]
             cells += [cell(tally.get(what, {}), counts[name]) for what in ("missed", "may", "false")]
             out.append(f"| {' | '.join(cells)} |")
     return "\n".join([*out, "", *explained(cases, judged)]) + "\n"

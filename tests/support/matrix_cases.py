@@ -124,13 +124,19 @@ def late_others():
                               says=thread_and_line("threads.c", 1)), [*command, "--us", 0])
     command = [PATHOLOGY / "openmp", "--pattern", 1]
     yield from twins(Case("OpenMP regions", "the share of thread 1 of 4 takes 4 ms longer", [*command, "--us", 4000], 1,
-                          ["team_wait"], says=words("threads.c:")), [*command, "--us", 0, "--base", 3000])
+                          [("team_wait", "uneven_region")], says=words("threads.c:")),
+                     [*command, "--us", 0, "--base", 3000])
+    command = [PATHOLOGY / "openmp", "--pattern", 2, "--base", 3000]
+    yield from twins(Case("OpenMP serial code", "the first of 4 threads works 4 ms alone between regions of 3 ms",
+                          [*command, "--us", 4000], 1, [("team_wait", "serial_code")], says=words("threads.c:")),
+                     [*command, "--us", 0])
     command = [PATHOLOGY / "starpu", "--tasks", 4, "--rounds", 40]
     env = {"STARPU_NCPU": "2"}
     yield from twins(Case("StarPU long task", "one of 4 tasks takes 6 ms longer, 2 workers", [*command, "--us", 6000],
-                          1, ["critical_path"], env=env), [*command, "--us", 0, "--base", 2000])
+                          1, [("critical_path", "last_tasks")], env=env), [*command, "--us", 0, "--base", 2000])
     yield from twins(Case("StarPU chain", "each task needs the one before, 2 workers",
-                          [*command, "--us", 0, "--base", 2000, "--pattern", 1], 1, ["critical_path"], env=env),
+                          [*command, "--us", 0, "--base", 2000, "--pattern", 1], 1, [("critical_path", "task_dependencies")],
+                          env=env),
                      [*command, "--us", 0, "--base", 2000])
 
 
@@ -284,6 +290,8 @@ def kinds():
         if "report_add_finding" not in text and "struct finding " not in text:
             continue
         named = dict(re.findall(r'#define (\w+) "(\w+)"', text))
+        if "const char *kind;" in text:  # a table
+            found |= set(re.findall(r'= \{ "(\w+)", ', text))
         for value in re.findall(r"\.kind = ([^,;]*)", text):
             found |= set(re.findall(r'"(\w+)"', value))
             found |= {named[word] for word in re.findall(r"\w+", value) if word in named}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One thread comes late to a barrier of its process's threads. Built with OpenMP: --pattern 0, within one parallel
- * region, to its barriers; 1, one region for each round, of which that thread's share takes longer.
+ * region, to its barriers; 1, one region for each round, of which that thread's share takes longer; 2, the same with
+ * even shares, and --us of work by the first thread alone between the regions.
  */
 #include "late.h"
 
@@ -38,8 +39,10 @@ static void run_regions(void)
 		{
 			struct late_member *m = &team[omp_get_thread_num()];
 
-			late_come(m, m - team, i);
+			late_come(m, pattern == 1 ? m - team : -1, i);
 		}
+		if (pattern == 2)
+			late_work_us(late_plan.us);
 		for (long t = 0; t < nthreads; t++)
 			late_left(&team[t], i);
 	}
