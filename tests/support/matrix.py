@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import time
 
@@ -21,6 +22,7 @@ from matrix_cases import ELSEWHERE, EXAMINED, FACTS, LAMMPS, all_cases, kinds
 PAGE = gaspbpf.TOP / "docs" / "analyses" / "findings-matrix.md"
 STARVED_SHARE, STARVED_NS = 0.10, 500_000_000  # docs/analyses/scheduling.md
 BETWEEN = 0.7  # so far from these it is not clear
+OUTLIER, SLOWER = 2, 1.1  # docs/analyses/phases.md
 PATIENCE = 60  # s
 
 
@@ -43,6 +45,18 @@ def starved(before, after, window):
     worst = max((after[tid] - before.get(tid, 0) for tid in after), default=0)
     limit = max(STARVED_NS, STARVED_SHARE * window)
     return False if worst < BETWEEN * limit else True if worst > limit / BETWEEN else None
+
+
+def uneven(job):
+    """What the job's own clocks say of its iterations: kinds of findings that are right."""
+    members = [member for each in job.truths() for member in each.get("members", [each]) if "left" in member]
+    if not members:
+        return []
+    times = [statistics.mean(member["left"][turn + 1] - member["left"][turn] for member in members)
+             for turn in range(len(members[0]["left"]) - 1)]
+    tenths = [statistics.median(times[start:start + 5]) for start in range(0, len(times) - 4, 5)]
+    right = ["outlier_iterations"] if max(times) > 0.9 * OUTLIER * statistics.median(times) else []
+    return right + (["slowdown"] if max(tenths) > SLOWER * min(tenths) else [])
 
 
 def burn(cpu):
@@ -104,7 +118,8 @@ def run(case, folder):
     texts = [text for kind in wanted for text in found.get(kind, [])]
     unsaid = [words for words in (case.says(job) if case.says else [])
               if not any(all(word in text for word in words) for text in texts)]
-    return {"found": sorted(found), "starved": hungry, "lost": report["loss"]["lost"], "unsaid": unsaid}, found
+    return {"found": sorted(found), "starved": hungry, "uneven": uneven(job) if job else [],
+            "lost": report["loss"]["lost"], "unsaid": unsaid}, found
 
 
 # --- judging ------------------------------------------------------------------------
@@ -127,7 +142,8 @@ def judge(case, runs):
         if one["starved"] and "starved" not in there | expected:
             judged["missed"]["starved"] += 1
         for kind in there - expected:
-            right = kind in case.may or kind in FACTS or (kind == "starved" and one["starved"] is not False)
+            right = kind in case.may or kind in FACTS or kind in one["uneven"] or (
+                kind == "starved" and one["starved"] is not False)
             judged["may" if right else "false"][kind] += 1
     return judged
 
@@ -189,6 +205,8 @@ def explained(cases, judged):
         out.append(f"- `{kind}` {text}.")
     out.append("- `starved` is right where Linux says of one of the job's threads that it was ready to run and did not "
                "for half\n  a second and a tenth of the time; this is read beside gaspbpf (/proc/PID/task/TID/schedstat).")
+    out.append("- `outlier_iterations` and `slowdown` are right where the job's own clocks say the same of its rounds: "
+               "other programs were running, too.")
     for name, case in cases.items():
         reasons = {**case.may, **EXAMINED.get(name, {})}
         tally = judged.get(name, {})

@@ -60,10 +60,10 @@ def truth_of(job, rank):
     return next(truth for truth in job.truths() if truth["rank"] == rank)
 
 
-def rank_and_line(source, who, also=None):
+def rank_and_line(source, who, also=None, label="rank {}"):
     """One of the findings names the rank, and the line of its call."""
     def says(job):
-        wanted = [(f"rank {who}", f"{source}:{truth_of(job, who)['line']}")]
+        wanted = [(label.format(who), f"{source}:{truth_of(job, who)['line']}")]
         if also is not None:
             wanted.append((f"rank {also}", f"{source}:{truth_of(job, also)['also']['line']}"))
         return wanted
@@ -109,15 +109,15 @@ def late_others():
     for pattern, name in enumerate(["barrier", "flag", "broadcast"]):
         command = ["oshrun", "--oversubscribe", "-n", 4, PATHOLOGY / "shmem", "--pattern", pattern]
         yield from twins(Case(f"SHMEM {name}", "PE 1 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
-                              says=rank_and_line("shmem.c", 1)), [*command, "--us", 0])
+                              says=rank_and_line("shmem.c", 1, label="PE {}")), [*command, "--us", 0])
     for pattern, name in enumerate(["sync all", "co_sum"]):
         command = [*MPIRUN, 4, PATHOLOGY / "caf", "--pattern", pattern]
         yield from twins(Case(f"CAF {name}", "image 2 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
-                              says=rank_and_line("caf.F90", 1)), [*command, "--us", 0])
+                              says=rank_and_line("caf.F90", 1, label="image 2")), [*command, "--us", 0])
     for pattern, name in enumerate(["barrier", "notify and wait"]):
         command = [PATHOLOGY / "upc", "-n", 4, "--pattern", pattern]
         yield from twins(Case(f"UPC {name}", "thread 1 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
-                              says=rank_and_line("upc.c", 1)), [*command, "--us", 0])
+                              says=rank_and_line("upc.c", 1, label="thread {}")), [*command, "--us", 0])
     for program, pattern, name in (("threads", 0, "pthread barrier"), ("openmp", 0, "OpenMP barrier")):
         command = [PATHOLOGY / program, "--pattern", pattern]
         yield from twins(Case(name, "thread 1 of 4 comes 4 ms late", [*command, "--us", 4000], 1, ["delay"],

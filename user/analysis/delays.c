@@ -9,8 +9,9 @@
  * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
  * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
- * wait for it must be 4 times what they wait for each of the others there. And it must not be one single delay among
- * many: the waits must be worth at least 3 equal ones, by (sum)^2 / sum of squares.
+ * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
+ * for it 4 times as long as it waits for them. And it must not be one single delay among many: the waits must be worth
+ * at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor is not its fault.
  */
 #include "analysis/analysis.h"
 #include "analysis/index.h"
@@ -18,6 +19,7 @@
 #include "analysis/people.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "analysis/scheduling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -37,6 +39,7 @@
 #define ERRORS 3
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
+#define EXPLAINED 0.7 /* of what it took longer */
 
 struct suffered {
 	uint64_t direct, passed_on; /* ns */
@@ -246,6 +249,7 @@ struct others {
 	unsigned threads;
 	double times, mean, variance; /* ns */
 	double blame;                 /* ns: what is waited for each of them there, on average */
+	double queued;                /* ns: what each of them waited for a processor in all, on average */
 };
 
 static double variance(double times, double lasted, double squares)
@@ -253,6 +257,13 @@ static double variance(double times, double lasted, double squares)
 	double over = times > 1 ? (squares - lasted * lasted / times) / (times - 1) : 0;
 
 	return over > 0 ? over : 0;
+}
+
+static double queued(const struct delays *s, uint32_t thread)
+{
+	const struct def_thread *t = &s->d->threads[thread];
+
+	return scheduling_queue_is_known(t) ? scheduling_queued(t) : 0;
 }
 
 static struct others others_there(const struct delays *s, const struct delay *of)
@@ -268,6 +279,7 @@ static struct others others_there(const struct delays *s, const struct delay *of
 		o.threads++;
 		o.times += delay->times;
 		o.blame += all_of(delay);
+		o.queued += queued(s, delay->deed.thread);
 		lasted += delay->lasted;
 		squares += delay->squares;
 	}
@@ -275,25 +287,59 @@ static struct others others_there(const struct delays *s, const struct delay *of
 		o.mean = lasted / o.times;
 		o.variance = variance(o.times, lasted, squares);
 		o.blame /= o.threads;
+		o.queued /= o.threads;
 	}
 	return o;
 }
 
+/* How long this thread waits for those that wait for this of it. */
+static uint64_t waits_itself(const struct delays *s, const struct delay *of)
+{
+	uint64_t sum_of = 0;
+
+	for (size_t i = 0; i < s->nsorted; i++) {
+		const struct index_slot *slot = index_known(&s->sorted[i]->by_victim, of->deed.thread);
+
+		if (slot && index_known(&of->by_victim, s->sorted[i]->deed.thread))
+			sum_of += sum(&s->sorted[i]->suffered[slot->value]);
+	}
+	return sum_of;
+}
+
 /* More than chance: see the top of this file. */
-static bool is_clear(const struct delay *delay, const struct others *others)
+static bool is_clear(const struct delays *s, const struct delay *delay, const struct others *others)
 {
 	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
 	double all = all_of(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
-	if (!others->threads)
-		return true;
 	if (waits < EQUAL_WAITS)
 		return false;
+	if (!others->threads)
+		return all >= BLAMED_FACTOR * (double)waits_itself(s, delay);
 	if (all >= BLAMED_FACTOR * others->blame)
 		return true;
 	error = sqrt(others->variance / others->times +
 		     (delay->times ? variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
 	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
+}
+
+/*
+ * Was it longer since it had no processor? How long it waited for one is known of all its time only: what that is more
+ * than that of the others that do the same, or of those that wait for it, against what it took longer. Within a call of
+ * a runtime there is nothing else to be blamed.
+ */
+static bool lacks_processor(const struct delays *s, const struct delay *delay, const struct others *others)
+{
+	double longer = others->threads ? delay->lasted - others->mean * delay->times : all_of(delay) / delay->nsuffered;
+	double usual = others->queued;
+
+	if (!others->threads) {
+		for (uint32_t i = 0; i < s->d->nthreads; i++)
+			usual += index_known(&delay->by_victim, i) ? queued(s, i) / delay->nsuffered : 0;
+	}
+	if (delay->deed.doing == DOING_CALL)
+		usual = 0;
+	return longer > 0 && queued(s, delay->deed.thread) - usual >= EXPLAINED * longer;
 }
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
@@ -363,7 +409,8 @@ static int find(struct delays *s, struct report *r)
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
 		others = others_there(s, delay);
-		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(delay, &others))
+		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(s, delay, &others) ||
+		    lacks_processor(s, delay, &others))
 			continue;
 		error = find_gain(s, r, delay, others.mean, &finding);
 		if (error)

@@ -68,7 +68,7 @@ static enum wait_state state_of(const struct sim *sim, const struct instance *in
 {
 	uint32_t classes = sim->functions[instance->func].classes;
 
-	return classes & CPF_IS_ALL_TO_ONE   ? WAIT_EARLY_REDUCE
+	return classes & CPF_IS_ALL_TO_ONE   ? instance->root < 0 ? WAIT_AT_NXN : WAIT_EARLY_REDUCE
 	       : classes & CPF_IS_ONE_TO_ALL ? WAIT_LATE_BROADCAST
 	       : classes & CPF_IS_ALL        ? WAIT_AT_BARRIER
 					     : WAIT_AT_NXN;
@@ -217,6 +217,13 @@ static void relieve_work(struct sim *sim, const struct related_work *work)
 	}
 }
 
+/* It waits for something that nobody tells of (a thread's end, tasks), and what is simulated does not move it: nothing
+ * follows from when it ends. */
+static bool waits_for_unknown(const struct op *op)
+{
+	return op->kind == KIND_WAIT && !op->nhalves && !op->ninstances && !op->instance;
+}
+
 /* from: when it did not wait for others any more. */
 static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
 {
@@ -228,10 +235,10 @@ static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
 		if (relief->call && concerns(relief, op->thread) &&
 		    same_call(relief, relief->after, (struct called){ op->probe, op->site }))
 			relieve(sim, s, op->thread, op->end - from);
-		if (sim->threads[op->thread].now.at[s] > teller->ends[s])
+		if (sim->threads[op->thread].now.at[s] > teller->ends[s] && !waits_for_unknown(op))
 			teller->ends[s] = sim->threads[op->thread].now.at[s];
 	}
-	if (op->end > teller->ended)
+	if (op->end > teller->ended && !waits_for_unknown(op))
 		teller->ended = op->end;
 }
 
