@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Somebody comes late, on other runtimes than MPI; two at once; on many ranks; and it is no code that is late, but there
-is no processor for it. scripts/matrix has many more of these."""
+"""Somebody comes late, on other runtimes than MPI; two at once; on many ranks; and nobody's code is late, but there is
+no processor for it. scripts/matrix has many more of these."""
 import os
 import time
 

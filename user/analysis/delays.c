@@ -11,7 +11,8 @@
  * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
  * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
  * for it 4 times as long as it waits for them. And it must not be one single delay among many: the waits must be worth
- * at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor is not its fault.
+ * at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or since its
+ * calls are observed, is not its fault.
  */
 #include "analysis/analysis.h"
 #include "analysis/index.h"
@@ -39,7 +40,8 @@
 #define ERRORS 3
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
-#define EXPLAINED 0.7 /* of what it took longer */
+#define COMPARED_MOST 1000 /* rows, those that are waited for most */
+#define EXPLAINED 0.7      /* of what it took longer */
 
 struct suffered {
 	uint64_t direct, passed_on; /* ns */
@@ -249,7 +251,7 @@ struct others {
 	unsigned threads;
 	double times, mean, variance; /* ns */
 	double blame;                 /* ns: what is waited for each of them there, on average */
-	double queued;                /* ns: what each of them waited for a processor in all, on average */
+	double taken;                 /* ns: what was taken from each of them, on average */
 };
 
 static double variance(double times, double lasted, double squares)
@@ -259,14 +261,18 @@ static double variance(double times, double lasted, double squares)
 	return over > 0 ? over : 0;
 }
 
-static double queued(const struct delays *s, uint32_t thread)
+/* ns of a thread that its code had not: it waited for a processor, or was in probes. */
+static double taken(const struct delays *s, const struct report *r, uint32_t thread)
 {
 	const struct def_thread *t = &s->d->threads[thread];
+	double all = scheduling_queue_is_known(t) ? scheduling_queued(t) : 0;
 
-	return scheduling_queue_is_known(t) ? scheduling_queued(t) : 0;
+	for (size_t i = 0; i < r->nthreads; i++)
+		all += r->threads[i].thread == thread ? r->threads[i].cost : 0;
+	return all;
 }
 
-static struct others others_there(const struct delays *s, const struct delay *of)
+static struct others others_there(const struct delays *s, const struct report *r, const struct delay *of)
 {
 	double lasted = 0, squares = 0;
 	struct others o = { 0 };
@@ -279,7 +285,7 @@ static struct others others_there(const struct delays *s, const struct delay *of
 		o.threads++;
 		o.times += delay->times;
 		o.blame += all_of(delay);
-		o.queued += queued(s, delay->deed.thread);
+		o.taken += taken(s, r, delay->deed.thread);
 		lasted += delay->lasted;
 		squares += delay->squares;
 	}
@@ -287,23 +293,33 @@ static struct others others_there(const struct delays *s, const struct delay *of
 		o.mean = lasted / o.times;
 		o.variance = variance(o.times, lasted, squares);
 		o.blame /= o.threads;
-		o.queued /= o.threads;
+		o.taken /= o.threads;
 	}
 	return o;
 }
 
-/* How long this thread waits for those that wait for this of it. */
+/* The same is waited for of other threads, too. */
+static bool is_usual(const struct delays *s, const struct delay *of)
+{
+	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++)
+		if (s->sorted[i] != of && deed_is_same(&s->sorted[i]->deed, &of->deed))
+			return true;
+	return false;
+}
+
+/* How long this thread waits for those that wait for this of it, for what nobody else does either. */
 static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 {
-	uint64_t sum_of = 0;
+	uint64_t all = 0;
 
-	for (size_t i = 0; i < s->nsorted; i++) {
-		const struct index_slot *slot = index_known(&s->sorted[i]->by_victim, of->deed.thread);
+	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++) {
+		const struct delay *back = s->sorted[i];
+		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
 
-		if (slot && index_known(&of->by_victim, s->sorted[i]->deed.thread))
-			sum_of += sum(&s->sorted[i]->suffered[slot->value]);
+		if (slot && index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
+			all += sum(&back->suffered[slot->value]);
 	}
-	return sum_of;
+	return all;
 }
 
 /* More than chance: see the top of this file. */
@@ -312,10 +328,10 @@ static bool is_clear(const struct delays *s, const struct delay *delay, const st
 	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
 	double all = all_of(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
-	if (waits < EQUAL_WAITS)
-		return false;
 	if (!others->threads)
 		return all >= BLAMED_FACTOR * (double)waits_itself(s, delay);
+	if (waits < EQUAL_WAITS)
+		return false;
 	if (all >= BLAMED_FACTOR * others->blame)
 		return true;
 	error = sqrt(others->variance / others->times +
@@ -324,22 +340,21 @@ static bool is_clear(const struct delays *s, const struct delay *delay, const st
 }
 
 /*
- * Was it longer since it had no processor? How long it waited for one is known of all its time only: what that is more
- * than that of the others that do the same, or of those that wait for it, against what it took longer. Within a call of
- * a runtime there is nothing else to be blamed.
+ * Was it longer since it had no processor, or since its calls are observed? How much that was is known of all its time
+ * only: what it is more than of the others that do the same, or of those that wait for it, against what it took longer.
+ * Within a call of a runtime there is nothing else to be blamed.
  */
-static bool lacks_processor(const struct delays *s, const struct delay *delay, const struct others *others)
+static bool is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
+		     const struct others *others)
 {
 	double longer = others->threads ? delay->lasted - others->mean * delay->times : all_of(delay) / delay->nsuffered;
-	double usual = others->queued;
+	double usual = others->taken;
 
-	if (!others->threads) {
-		for (uint32_t i = 0; i < s->d->nthreads; i++)
-			usual += index_known(&delay->by_victim, i) ? queued(s, i) / delay->nsuffered : 0;
-	}
+	for (uint32_t i = 0; i < s->d->nthreads && !others->threads; i++)
+		usual += index_known(&delay->by_victim, i) ? taken(s, r, i) / delay->nsuffered : 0;
 	if (delay->deed.doing == DOING_CALL)
 		usual = 0;
-	return longer > 0 && queued(s, delay->deed.thread) - usual >= EXPLAINED * longer;
+	return longer > 0 && taken(s, r, delay->deed.thread) - usual >= EXPLAINED * longer;
 }
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
@@ -408,9 +423,9 @@ static int find(struct delays *s, struct report *r)
 			break;
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
-		others = others_there(s, delay);
+		others = others_there(s, r, delay);
 		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(s, delay, &others) ||
-		    lacks_processor(s, delay, &others))
+		    is_taken(s, r, delay, &others))
 			continue;
 		error = find_gain(s, r, delay, others.mean, &finding);
 		if (error)
