@@ -10,7 +10,7 @@
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
  * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
  * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
- * for it 4 times as long as it waits for them. And it must not be one single delay among many: the waits must be worth
+ * for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits must be worth
  * at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or since its
  * calls are observed, is not its fault.
  */
@@ -59,6 +59,7 @@ struct delay {
 	struct finding_instance worst[WORST]; /* of these, the longest first */
 	unsigned nworst;
 	struct people waiting;
+	uint32_t waits_in; /* probe: where the last of these waited */
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
 	size_t nsuffered, room;
@@ -77,7 +78,8 @@ struct delays {
 	struct suffered all;
 	uint64_t waits;
 	uint32_t waiting; /* the thread that waits now, */
-	uint64_t since;   /* and since when */
+	uint64_t since;   /* and since when, */
+	uint32_t waits_in; /* in a call of which probe */
 	struct relations_counts counts;
 };
 
@@ -160,6 +162,7 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 	suffer(&s->all, ns, passed_on);
 	delay->blamed += (double)ns * ns;
 	note_worst(delay, s->since, s->waiting, ns);
+	delay->waits_in = s->waits_in;
 	if (delay->last != s->waits) {
 		delay->last = s->waits;
 		delay->waits++;
@@ -199,6 +202,7 @@ static int call(void *state, const struct related_call *call, const struct waite
 		s->waits++;
 		s->waiting = call->thread;
 		s->since = call->start;
+		s->waits_in = call->probe;
 		error = past_blame(s->pasts, call, waited, note, s);
 	}
 	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);
@@ -307,7 +311,8 @@ static bool is_usual(const struct delays *s, const struct delay *of)
 	return false;
 }
 
-/* How long this thread waits for those that wait for this of it, for what nobody else does either. */
+/* How long this thread waits for those that wait for this of it, for what they do until they come to that call and
+ * nobody else does either: both come to one meeting, and it is chance who is the first. */
 static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 {
 	uint64_t all = 0;
@@ -316,7 +321,8 @@ static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 		const struct delay *back = s->sorted[i];
 		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
 
-		if (slot && index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
+		if (slot && back->deed.doing == DOING_WORK && back->deed.before.probe == of->waits_in &&
+		    index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
 			all += sum(&back->suffered[slot->value]);
 	}
 	return all;
