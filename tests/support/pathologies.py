@@ -27,6 +27,10 @@ class Run:
     def planted(self, rank):
         return sum(self.ranks[rank]["planted"])
 
+    def has_its_processor(self, rank):
+        """As the kernel tells the job itself: what it is late is not what the machine was busy with otherwise."""
+        return self.ranks[rank]["queued"] < 0.3 * self.planted(rank)
+
     def line(self, rank):
         return self.ranks[rank]["line"]
 

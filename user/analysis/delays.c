@@ -41,7 +41,7 @@
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
-#define EXPLAINED 0.7      /* of what it took longer */
+#define EXPLAINED 0.8      /* of what it took longer */
 
 struct suffered {
 	uint64_t direct, passed_on; /* ns */

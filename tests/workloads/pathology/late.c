@@ -28,17 +28,33 @@ void late_work_us(long us)
 				;
 }
 
+/* ns that this thread could have run and had no processor, in all its life. */
+static int64_t queued(void)
+{
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	long long ran, waited = 0;
+
+	if (file && fscanf(file, "%lld %lld", &ran, &waited) != 2)
+		waited = 0;
+	if (file)
+		fclose(file);
+	return waited;
+}
+
 void late_come_by(struct late_member *member, bool late, long us, long base, long round)
 {
 	const struct late_plan *plan = &late_plan;
 	int64_t before;
 
+	if (!round)
+		member->queued_before = queued();
 	late_work_us(base);
 	before = job_now();
 	if (late && us && round >= plan->from && round < plan->to && (round - plan->from) % plan->every == 0)
 		late_work_us(us);
 	member->came[round] = job_now();
 	member->planted[round] = member->came[round] - before;
+	member->queued = queued() - member->queued_before;
 }
 
 void late_come(struct late_member *member, long me, long round)
@@ -65,5 +81,5 @@ char *late_put(char *at, const struct late_member *member, long rounds)
 	at = put_times(at, "came", member->came, rounds);
 	at = put_times(at, "left", member->left, rounds);
 	at = put_times(at, "planted", member->planted, rounds);
-	return at + sprintf(at, ",\n \"line\":%d", member->line);
+	return at + sprintf(at, ",\n \"line\":%d, \"queued\":%lld", member->line, (long long)member->queued);
 }

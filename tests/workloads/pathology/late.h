@@ -29,6 +29,7 @@ extern struct late_plan late_plan;
 /* What one of them notes: ns, of one clock. */
 struct late_member {
 	int64_t came[LATE_ROUNDS], left[LATE_ROUNDS], planted[LATE_ROUNDS];
+	int64_t queued_before, queued; /* that it could have run and had no processor, up to its last meeting */
 	long tid;
 	int line; /* of the call that comes late */
 };
