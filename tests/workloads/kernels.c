@@ -19,9 +19,9 @@
 #include <string.h>
 
 #define ANNULI 10
-#define BATCH  200000 /* pairs in a round, of all ranks */
-#define STEPS  25     /* of conjugate gradients */
-#define KEYS   (1 << 16)
+#define BATCH 200000 /* pairs in a round, of all ranks */
+#define STEPS 25     /* of conjugate gradients */
+#define KEYS (1 << 16)
 
 static struct job job = { .name = "kernels", .rounds = 10 };
 static long what, side = 256;
@@ -233,7 +233,9 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	job_begin(&job);
 	for (long round = 0; round < job.rounds; round++)
-		checksum = job_mix(checksum + (what == 0 ? count_pairs(round) : what == 1 ? solve(round) : sort(round)));
+		checksum = job_mix(checksum + (what == 0   ? count_pairs(round)
+					       : what == 1 ? solve(round)
+							   : sort(round)));
 	job_finish(&job);
 	if (!rank)
 		printf("checksum %016llx\n", (unsigned long long)checksum);

@@ -6,24 +6,13 @@
  * has done more, and so on. All waiting time is divided among what was done at the end of these chains (past.h). It is
  * *direct* for those who waited for that thread, and *passed on* for those who waited for somebody who waited.
  *
- * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
- * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
- * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
- * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
- * for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits must be worth
- * at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or since its
- * calls are observed, is not its fault.
+ * Somebody is always last, and every wait has its cause; which are more than chance: delays_clear.c.
  */
-#include "analysis/analysis.h"
-#include "analysis/index.h"
-#include "analysis/past.h"
-#include "analysis/people.h"
+#include "analysis/delays.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
-#include "analysis/scheduling.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,53 +24,6 @@
 #define WORTH_SHARE 100 /* a finding: one in so many of all threads' time */
 #define CHIEF_SHARE 5   /* and one in so many of all that is waited */
 #define FINDINGS_MOST 3
-#define LONGER 1.05
-#define WORST 5
-#define ERRORS 3
-#define BLAMED_FACTOR 4
-#define EQUAL_WAITS 3
-#define COMPARED_MOST 1000 /* rows, those that are waited for most */
-#define EXPLAINED 0.8      /* of what it took longer */
-
-struct suffered {
-	uint64_t direct, passed_on; /* ns */
-};
-
-/* What a thread does at one place, also where nobody waits. */
-struct delay {
-	struct deed deed;
-	uint64_t times, lasted; /* how often it did that; ns */
-	double squares;         /* of how long it lasted, ns^2 */
-	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
-	struct suffered all;
-	uint64_t waits;                       /* calls that waited for it, in part or in whole */
-	uint64_t last;                        /* the last of these */
-	struct finding_instance worst[WORST]; /* of these, the longest first */
-	unsigned nworst;
-	struct people waiting;
-	uint32_t waits_in; /* probe: where the last of these waited */
-	struct index by_victim; /* thread -> place in suffered */
-	struct suffered *suffered;
-	size_t nsuffered, room;
-};
-
-struct delays {
-	const struct definitions *d;
-	uint32_t *same_site;
-	struct same_sites sites;
-	struct deeds deeds;
-	struct pasts *pasts;
-	struct delay **table; /* by the deed's number; NULL: that was not done */
-	size_t room;
-	struct delay **sorted; /* those for which somebody waited, the most first */
-	size_t nsorted;
-	struct suffered all;
-	uint64_t waits;
-	uint32_t waiting; /* the thread that waits now, */
-	uint64_t since;   /* and since when, */
-	uint32_t waits_in; /* in a call of which probe */
-	struct relations_counts counts;
-};
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -229,139 +171,16 @@ static void related(void *state, const struct relations_counts *counts, const st
 	s->counts = *counts;
 }
 
-static uint64_t sum(const struct suffered *suffered)
-{
-	return suffered->direct + suffered->passed_on;
-}
-
-static uint64_t all_of(const struct delay *delay)
-{
-	return sum(&delay->all);
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
 
-	if (all_of(x) != all_of(y))
-		return all_of(x) > all_of(y) ? -1 : 1;
+	if (delay_all(x) != delay_all(y))
+		return delay_all(x) > delay_all(y) ? -1 : 1;
 	return memcmp(&x->deed, &y->deed, sizeof(x->deed));
 }
 
 /* --- what it would give ---------------------------------------------------------- */
-
-/* What the other threads take for the same. */
-struct others {
-	unsigned threads;
-	double times, mean, variance; /* ns */
-	double blame;                 /* ns: what is waited for each of them there, on average */
-	double taken;                 /* ns: what was taken from each of them, on average */
-};
-
-static double variance(double times, double lasted, double squares)
-{
-	double over = times > 1 ? (squares - lasted * lasted / times) / (times - 1) : 0;
-
-	return over > 0 ? over : 0;
-}
-
-/* ns of a thread that its code had not: it waited for a processor, or was in probes. */
-static double taken(const struct delays *s, const struct report *r, uint32_t thread)
-{
-	const struct def_thread *t = &s->d->threads[thread];
-	double all = scheduling_queue_is_known(t) ? scheduling_queued(t) : 0;
-
-	for (size_t i = 0; i < r->nthreads; i++)
-		all += r->threads[i].thread == thread ? r->threads[i].cost : 0;
-	return all;
-}
-
-static struct others others_there(const struct delays *s, const struct report *r, const struct delay *of)
-{
-	double lasted = 0, squares = 0;
-	struct others o = { 0 };
-
-	for (size_t i = 0; i < s->room; i++) {
-		const struct delay *delay = s->table[i];
-
-		if (!delay || delay == of || !deed_is_same(&delay->deed, &of->deed))
-			continue;
-		o.threads++;
-		o.times += delay->times;
-		o.blame += all_of(delay);
-		o.taken += taken(s, r, delay->deed.thread);
-		lasted += delay->lasted;
-		squares += delay->squares;
-	}
-	if (o.times > 0) {
-		o.mean = lasted / o.times;
-		o.variance = variance(o.times, lasted, squares);
-		o.blame /= o.threads;
-		o.taken /= o.threads;
-	}
-	return o;
-}
-
-/* The same is waited for of other threads, too. */
-static bool is_usual(const struct delays *s, const struct delay *of)
-{
-	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++)
-		if (s->sorted[i] != of && deed_is_same(&s->sorted[i]->deed, &of->deed))
-			return true;
-	return false;
-}
-
-/* How long this thread waits for those that wait for this of it, for what they do until they come to that call and
- * nobody else does either: both come to one meeting, and it is chance who is the first. */
-static uint64_t waits_itself(const struct delays *s, const struct delay *of)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++) {
-		const struct delay *back = s->sorted[i];
-		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
-
-		if (slot && back->deed.doing == DOING_WORK && back->deed.before.probe == of->waits_in &&
-		    index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
-			all += sum(&back->suffered[slot->value]);
-	}
-	return all;
-}
-
-/* More than chance: see the top of this file. */
-static bool is_clear(const struct delays *s, const struct delay *delay, const struct others *others)
-{
-	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
-	double all = all_of(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
-
-	if (!others->threads)
-		return all >= BLAMED_FACTOR * (double)waits_itself(s, delay);
-	if (waits < EQUAL_WAITS)
-		return false;
-	if (all >= BLAMED_FACTOR * others->blame)
-		return true;
-	error = sqrt(others->variance / others->times +
-		     (delay->times ? variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
-	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
-}
-
-/*
- * Was it longer since it had no processor, or since its calls are observed? How much that was is known of all its time
- * only: what it is more than of the others that do the same, or of those that wait for it, against what it took longer.
- * Within a call of a runtime there is nothing else to be blamed.
- */
-static bool is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
-		     const struct others *others)
-{
-	double longer = others->threads ? delay->lasted - others->mean * delay->times : all_of(delay) / delay->nsuffered;
-	double usual = others->taken;
-
-	for (uint32_t i = 0; i < s->d->nthreads && !others->threads; i++)
-		usual += index_known(&delay->by_victim, i) ? taken(s, r, i) / delay->nsuffered : 0;
-	if (delay->deed.doing == DOING_CALL)
-		usual = 0;
-	return longer > 0 && taken(s, r, delay->deed.thread) - usual >= EXPLAINED * longer;
-}
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
 static int find_gain(const struct delays *s, const struct report *r, const struct delay *delay, uint64_t most,
@@ -420,18 +239,18 @@ static int find(struct delays *s, struct report *r)
 		struct finding finding = { .kind = "delay",
 					   .event = NO_INDEX,
 					   .thread = delay->deed.thread,
-					   .weight = all_of(delay),
+					   .weight = delay_all(delay),
 					   .instances = delay->worst,
 					   .ninstances = delay->nworst,
 					   .section = "delays" };
 
-		if (all_of(delay) < sum(&s->all) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
+		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
 			break;
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
-		others = others_there(s, r, delay);
-		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(s, delay, &others) ||
-		    is_taken(s, r, delay, &others))
+		others = delay_others(s, r, delay);
+		if (delay->deed.doing == DOING_UNKNOWN || !delay_is_clear(s, delay, &others) ||
+		    delay_is_taken(s, r, delay, &others))
 			continue;
 		error = find_gain(s, r, delay, others.mean, &finding);
 		if (error)
@@ -447,8 +266,8 @@ static int find(struct delays *s, struct report *r)
 			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
 			thread_label(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
 			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
-			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, all_of(delay)),
-			percent(all_of(delay), r->wall), gives);
+			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
+			percent(delay_all(delay), r->wall), gives);
 	}
 	return error;
 }
@@ -463,7 +282,7 @@ static int end(void *state, struct report *r)
 	if (!s->sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->room; i++)
-		if (s->table[i] && all_of(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
+		if (s->table[i] && delay_all(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			s->sorted[s->nsorted++] = s->table[i];
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
 	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10;
@@ -493,8 +312,8 @@ static int causes_by_time(const void *a, const void *b)
 {
 	const struct cause *x = a, *y = b;
 
-	if (sum(&x->all) != sum(&y->all))
-		return sum(&x->all) > sum(&y->all) ? -1 : 1;
+	if (suffered_sum(&x->all) != suffered_sum(&y->all))
+		return suffered_sum(&x->all) > suffered_sum(&y->all) ? -1 : 1;
 	return memcmp(x->deed, y->deed, sizeof(*x->deed));
 }
 
@@ -522,7 +341,7 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 		const struct delay *delay = delays[i];
 
 		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
-			causes[n++] = (struct cause){ .deed = &delay->deed, .most = all_of(delay) };
+			causes[n++] = (struct cause){ .deed = &delay->deed, .most = delay_all(delay) };
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
 				?: people_join(&causes[n - 1].waiting, &delay->waiting);
 		causes[n - 1].all.direct += delay->all.direct;
@@ -549,12 +368,12 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		{ .title = "Share", .drop = 2 },
 		{ .title = "Waiting", .left = true, .drop = 1 },
 	};
-	uint64_t all = sum(&s->all);
+	uint64_t all = suffered_sum(&s->all);
 	size_t shown = p->whole ? printer_rows(p, count) : count < ROWS_SHOWN ? count : ROWS_SHOWN;
 	char text[2 * LABEL_ROOM], time[FORMAT_SIZE];
 	struct table t = { 0 };
 
-	while (!p->whole && shown && sum(&causes[shown - 1].all) < all / 100)
+	while (!p->whole && shown && suffered_sum(&causes[shown - 1].all) < all / 100)
 		shown--;
 	if (!shown)
 		return;
@@ -563,8 +382,8 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 	for (size_t i = 0; i < shown; i++) {
 		const struct cause *cause = &causes[i];
 
-		people_label_with_most(s->d, &cause->who, cause->deed->thread, percent(cause->most, sum(&cause->all)),
-				       text, sizeof(text));
+		people_label_with_most(s->d, &cause->who, cause->deed->thread,
+				       percent(cause->most, suffered_sum(&cause->all)), text, sizeof(text));
 		table_cell(&t, "%s", text);
 		deed_text(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
@@ -572,7 +391,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%s", text);
 		table_cell(&t, "%s", printer_time(p, time, cause->all.direct));
 		table_cell(&t, "%s", printer_time(p, time, cause->all.passed_on));
-		table_cell(&t, "%.1f%%", percent(sum(&cause->all), all));
+		table_cell(&t, "%.1f%%", percent(suffered_sum(&cause->all), all));
 		table_cell(&t, "%s", people_label(s->d, &cause->waiting, text, sizeof(text)));
 	}
 	printer_heading(p, "  (what makes others wait for it; passed on: they wait for one who waits for it)");

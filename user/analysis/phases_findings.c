@@ -13,7 +13,7 @@
 
 #define WORTH_SHARE 100
 #define STARVED_SHARE 10 /* percent of a thread's time, as in scheduling.c */
-#define NOISE 5000000 /* ns: so much longer may be anything that the system did */
+#define NOISE 5000000    /* ns: so much longer may be anything that the system did */
 
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room)

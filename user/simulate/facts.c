@@ -286,10 +286,9 @@ static uint32_t collective_classes(const struct def_probe *probe)
 		return classes | CPF_IS_ALL_TO_ALL;
 	if (speaks_of(probe, SIDE_RECV))
 		return classes | CPF_IS_ONE_TO_ALL;
-	return classes |
-	       (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) || root_may_be_none(probe)
-			? CPF_IS_ALL_TO_ONE
-			: CPF_IS_ONE_TO_ALL);
+	return classes | (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) || root_may_be_none(probe)
+				  ? CPF_IS_ALL_TO_ONE
+				  : CPF_IS_ONE_TO_ALL);
 }
 
 static uint32_t classes_of(const struct facts *facts, const struct def_probe *probe)

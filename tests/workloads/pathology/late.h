@@ -9,7 +9,7 @@
 #include "job.h"
 
 #define LATE_ROUNDS 1000
-#define LATE_TEXT   (LATE_ROUNDS * 70 + 100) /* what one member's account takes */
+#define LATE_TEXT (LATE_ROUNDS * 70 + 100) /* what one member's account takes */
 
 /*
  * The late one, --who, works --us longer than the others, who work --base: in the rounds --from to --to, each --every.
@@ -21,10 +21,12 @@ struct late_plan {
 extern struct late_plan late_plan;
 
 /* In a table of struct job_option. */
-#define LATE_OPTIONS                                                                                     \
-	{ "--who", &late_plan.who }, { "--us", &late_plan.us }, { "--base", &late_plan.base },           \
+#define LATE_OPTIONS                                                                                       \
+	{ "--who", &late_plan.who }, { "--us", &late_plan.us }, { "--base", &late_plan.base },             \
 		{ "--from", &late_plan.from }, { "--to", &late_plan.to }, { "--every", &late_plan.every }, \
-		{ "--spin", &late_plan.spin }
+	{                                                                                                  \
+		"--spin", &late_plan.spin                                                                  \
+	}
 
 /* What one of them notes: ns, of one clock. */
 struct late_member {
@@ -46,10 +48,10 @@ void late_work_us(long us);
 char *late_put(char *at, const struct late_member *member, long rounds);
 
 /* The first call that comes late, and the line where it stands. */
-#define LATE_CALL(member, call)             \
-	do {                                \
+#define LATE_CALL(member, call)            \
+	do {                               \
 		(member)->line = __LINE__; \
-		call;                       \
+		call;                      \
 	} while (0)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One PE comes late: --pattern 0, to a barrier; 1, to a put that its neighbour waits for; 2, to a broadcast, which it is
- * the root of.
+ * One PE comes late: --pattern 0, to a barrier; 1, to a put that its neighbour waits for; 2, to a broadcast, which it
+ * is the root of.
  */
 #include "late.h"
 

@@ -38,7 +38,9 @@ static void submit(long index, starpu_data_handle_t handle)
 {
 	struct starpu_task *task = starpu_task_create();
 
-	task->cl = pattern ? &chained_codelet : late_plan.us && index == late_plan.who ? &longer_codelet : &usual_codelet;
+	task->cl = pattern                                  ? &chained_codelet
+		   : late_plan.us && index == late_plan.who ? &longer_codelet
+							    : &usual_codelet;
 	if (pattern)
 		task->handles[0] = handle;
 	if (starpu_task_submit(task))

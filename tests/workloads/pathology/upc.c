@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One UPC thread comes late, on the stand-in runtime: --pattern 0, to a barrier; 1, to the first half of one (a notify),
- * and all do their work before it and nothing between the halves.
+ * One UPC thread comes late, on the stand-in runtime: --pattern 0, to a barrier; 1, to the first half of one (a
+ * notify), and all do their work before it and nothing between the halves.
  */
 #include "late.h"
 
