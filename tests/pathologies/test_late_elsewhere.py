@@ -80,7 +80,7 @@ def test_another_program_has_the_processor(job, observe, tmp_path):
 
 
 def test_joined_late(job, observe):
-    command = [*MPIRUN, TEAM, PATHOLOGY / "mpi_openmpi", "--pattern", 0, *LATE, "--rounds", 150]
+    command = [*MPIRUN, TEAM, PATHOLOGY / "mpi_openmpi", "--pattern", 0, *LATE, "--rounds", 400]
     work = job(command, ranks=TEAM, env=truth.ENVIRONMENT).wait_ready()
     (work.gate / "go").touch()
     time.sleep(0.3)
