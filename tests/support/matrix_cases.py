@@ -172,9 +172,9 @@ def observed_badly():
     base = ["--pattern", 0, "--us", 4000]
     yield Case("MPI joined late", f"{name}gaspbpf comes half a second later", mpi(4, *base, "--rounds", 1000), 4,
                ["delay"], {}, rank_and_line("mpi.c", 1), joins=0.5)
-    burst = ["--pattern", 0, "--burst", 400, "--rounds", 20]
-    yield Case("MPI with losses", "rank 1 of 4 comes 60 ms late; the ring buffer is too small",
-               mpi(4, *burst, "--us", 60000), 4, [("delay", "slow_thread")], {}, words("rank 1"),
+    burst = ["--pattern", 0, "--burst", 400, "--rounds", 10]
+    yield Case("MPI with losses", "rank 1 of 4 comes 150 ms late; the ring buffer is too small",
+               mpi(4, *burst, "--us", 150000), 4, [("delay", "slow_thread")], {}, words("rank 1"),
                ["--ring-size", "4k"], loses=True)
     yield Case("MPI with losses, healed", "", mpi(4, *burst, "--us", 0), 4, options=["--ring-size", "4k"], loses=True)
     yield Case("MPI with a governor", f"{name}at most 1 % of overhead", mpi(4, *base, "--burst", 300, "--rounds", 300),

@@ -16,7 +16,8 @@ class Run:
         truths = sorted(job.truths(), key=lambda each: each["rank"])
         members = truths[0].get("members")  # a job without ranks: its threads
         self.ranks, self.recording, self.report = members or truths, recording, report
-        self.rank_of = {thread["tid"]: thread["rank"] for thread in report["threads"]}
+        by_pid = {each["pid"]: each["rank"] for each in truths}  # images are counted from 1
+        self.rank_of = {thread["tid"]: by_pid.get(thread["pid"], thread["rank"]) for thread in report["threads"]}
         if members:
             self.rank_of = {member["tid"]: index for index, member in enumerate(members)}
         self.wall = sum(thread["wall_ns"] for thread in report["threads"])
