@@ -85,3 +85,13 @@ def test_a_reduction_without_a_root(tmp_path):
     told, seen = findings(tmp_path, ranks(TEAM, init=False) + text + f"end {end}\n")
     assert [finding["tid"] for finding in told] == [LATE]
     assert {pair["state"] for pair in seen["wait_states"]["pairs"]} == {"wait_at_nxn"}
+
+
+def test_calls_are_lost(tmp_path):
+    """What the late one does is not known, since calls of it are lost there; that it is late is."""
+    def meet(tid, start, end):
+        return f"lost {tid} 5\n" + mpi_barrier(tid, start, end)
+    text, end = steps(meet)
+    told, seen = findings(tmp_path, ranks(TEAM) + text + f"end {end}\n", "slow_thread")
+    assert [finding["tid"] for finding in told] == [LATE]
+    assert not [finding for finding in seen["findings"] if finding["kind"] == "delay"]

@@ -272,6 +272,16 @@ static int find(struct delays *s, struct report *r)
 	return error;
 }
 
+/* ns that others waited for what is not known, since calls are lost. */
+static uint64_t unknown(const struct delays *s)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < s->nsorted; i++)
+		all += s->sorted[i]->deed.doing == DOING_UNKNOWN ? delay_all(s->sorted[i]) : 0;
+	return all;
+}
+
 static int end(void *state, struct report *r)
 {
 	struct delays *s = state;
@@ -285,7 +295,8 @@ static int end(void *state, struct report *r)
 		if (s->table[i] && delay_all(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			s->sorted[s->nsorted++] = s->table[i];
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
-	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10;
+	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10 &&
+			  unknown(s) <= suffered_sum(&s->all) / 2;
 	return find(s, r);
 }
 
