@@ -34,7 +34,7 @@ EXAMINED = {
                              "without one in its own work, rank 1 in its calls; how long each was is known of all its "
                              "time only, and that is the same"},
     "CAF co_sum, healed": {"delay": "false: at a load of 20, image 2 was held up 2 ms more a round than the others"},
-    "CAF sync all": {"delay": "in one run image 3 was held up longer (a load of 20) than image 2 was late, and was named"},
+    "CAF sync all": {"delay": "in one run image 3 was held up longer (a load of 20) than image 2 was late"},
     "SHMEM barrier": {"delay": "in one run PE 1 was held up (a load of 20), and that hid what was planted"},
     "SHMEM flag": {"delay": "which put a wait for a value was for is not told by the wait; the event that has most is"},
     "StarPU long task": {"critical_path or last_tasks": NO_TASKS},
