@@ -36,6 +36,8 @@ def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     for victim in victims:
         assert pathologies.near(cause["waiting"][victim], waited[victim])
         assert seen.state(state, victim, WHO) >= 0.9 * waited[victim]
+    if not seen.has_its_processor(WHO):
+        return
     finding = seen.findings("delay")[0]
     assert seen.rank_of[finding["tid"]] == WHO
     assert f":{seen.line(WHO)}" in finding["text"] and f"rank {WHO}" in finding["text"]

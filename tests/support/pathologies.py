@@ -13,9 +13,13 @@ class Run:
     """A job that was observed while it worked: its own account, the recording, and the report on it."""
 
     def __init__(self, job, recording, report):
-        self.ranks = sorted(job.truths(), key=lambda each: each["rank"])
-        self.recording, self.report = recording, report
-        self.rank_of = {thread["tid"]: thread["rank"] for thread in report["threads"]}
+        truths = sorted(job.truths(), key=lambda each: each["rank"])
+        members = truths[0].get("members")  # a job without ranks: its threads
+        self.ranks, self.recording, self.report = members or truths, recording, report
+        by_pid = {each["pid"]: each["rank"] for each in truths}  # images are counted from 1
+        self.rank_of = {thread["tid"]: by_pid.get(thread["pid"], thread["rank"]) for thread in report["threads"]}
+        if members:
+            self.rank_of = {member["tid"]: index for index, member in enumerate(members)}
         self.wall = sum(thread["wall_ns"] for thread in report["threads"])
 
     def came(self, rank):
@@ -23,6 +27,10 @@ class Run:
 
     def planted(self, rank):
         return sum(self.ranks[rank]["planted"])
+
+    def has_its_processor(self, rank):
+        """As the kernel tells the job itself: what it is late is not what the machine was busy with otherwise."""
+        return self.ranks[rank]["queued"] < 0.3 * self.planted(rank)
 
     def line(self, rank):
         return self.ranks[rank]["line"]

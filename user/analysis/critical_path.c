@@ -22,6 +22,7 @@
 
 #include "analysis/paths.h"
 #include "analysis/printer.h"
+#include "analysis/scheduling.h"
 #include "util/array.h"
 
 #define LESS 0.1                     /* by how much a part is made shorter */
@@ -280,9 +281,26 @@ static bool is_serial(const struct critical_path *s, const struct part *part, ui
 	return true;
 }
 
+/* In a call that waits for something, and it is not known for what: that one's work would be the path. */
+static bool is_wait(const struct critical_path *s, const struct deed *deed)
+{
+	return deed->doing == DOING_CALL && deed->call.probe != NO_INDEX &&
+	       group_of_role(s->d->probes[deed->call.probe].role) == GROUP_WAIT;
+}
+
+/* In a call of a runtime, where it had no processor: as long as that, as far as is known. */
+static bool lacks_processor(const struct critical_path *s, const struct deed *deed, uint64_t ns)
+{
+	const struct def_thread *thread = &s->d->threads[deed->thread];
+
+	return deed->doing == DOING_CALL && scheduling_queue_is_known(thread) && scheduling_queued(thread) >= ns / 2;
+}
+
 static bool is_worth(const struct critical_path *s, const struct report *r, const struct part *part, uint32_t deed)
 {
-	if (part->deed->doing == DOING_UNKNOWN || percent(on_path(s, deed), s->length) < FINDING_PERCENT)
+	if (part->deed->doing == DOING_UNKNOWN || is_wait(s, part->deed) ||
+	    lacks_processor(s, &s->deeds.all[deed], on_path(s, deed)) ||
+	    percent(on_path(s, deed), s->length) < FINDING_PERCENT)
 		return false;
 	if (part->has_gain &&
 	    (part->gain < (r->end - r->start) / WORTH_SHARE || part->gain < part_bound(part) / BOUND_FACTOR))

@@ -6,21 +6,13 @@
  * has done more, and so on. All waiting time is divided among what was done at the end of these chains (past.h). It is
  * *direct* for those who waited for that thread, and *passed on* for those who waited for somebody who waited.
  *
- * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
- * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
- * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
- * wait for it must be 4 times what they wait for each of the others there. And it must not be one single delay among
- * many: the waits must be worth at least 3 equal ones, by (sum)^2 / sum of squares.
+ * Somebody is always last, and every wait has its cause; which are more than chance: delays_clear.c.
  */
-#include "analysis/analysis.h"
-#include "analysis/index.h"
-#include "analysis/past.h"
-#include "analysis/people.h"
+#include "analysis/delays.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,49 +24,6 @@
 #define WORTH_SHARE 100 /* a finding: one in so many of all threads' time */
 #define CHIEF_SHARE 5   /* and one in so many of all that is waited */
 #define FINDINGS_MOST 3
-#define LONGER 1.05
-#define WORST 5
-#define ERRORS 3
-#define BLAMED_FACTOR 4
-#define EQUAL_WAITS 3
-
-struct suffered {
-	uint64_t direct, passed_on; /* ns */
-};
-
-/* What a thread does at one place, also where nobody waits. */
-struct delay {
-	struct deed deed;
-	uint64_t times, lasted; /* how often it did that; ns */
-	double squares;         /* of how long it lasted, ns^2 */
-	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
-	struct suffered all;
-	uint64_t waits;                       /* calls that waited for it, in part or in whole */
-	uint64_t last;                        /* the last of these */
-	struct finding_instance worst[WORST]; /* of these, the longest first */
-	unsigned nworst;
-	struct people waiting;
-	struct index by_victim; /* thread -> place in suffered */
-	struct suffered *suffered;
-	size_t nsuffered, room;
-};
-
-struct delays {
-	const struct definitions *d;
-	uint32_t *same_site;
-	struct same_sites sites;
-	struct deeds deeds;
-	struct pasts *pasts;
-	struct delay **table; /* by the deed's number; NULL: that was not done */
-	size_t room;
-	struct delay **sorted; /* those for which somebody waited, the most first */
-	size_t nsorted;
-	struct suffered all;
-	uint64_t waits;
-	uint32_t waiting; /* the thread that waits now, */
-	uint64_t since;   /* and since when */
-	struct relations_counts counts;
-};
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -155,6 +104,7 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 	suffer(&s->all, ns, passed_on);
 	delay->blamed += (double)ns * ns;
 	note_worst(delay, s->since, s->waiting, ns);
+	delay->waits_in = s->waits_in;
 	if (delay->last != s->waits) {
 		delay->last = s->waits;
 		delay->waits++;
@@ -194,6 +144,7 @@ static int call(void *state, const struct related_call *call, const struct waite
 		s->waits++;
 		s->waiting = call->thread;
 		s->since = call->start;
+		s->waits_in = call->probe;
 		error = past_blame(s->pasts, call, waited, note, s);
 	}
 	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);
@@ -220,81 +171,16 @@ static void related(void *state, const struct relations_counts *counts, const st
 	s->counts = *counts;
 }
 
-static uint64_t sum(const struct suffered *suffered)
-{
-	return suffered->direct + suffered->passed_on;
-}
-
-static uint64_t all_of(const struct delay *delay)
-{
-	return sum(&delay->all);
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
 
-	if (all_of(x) != all_of(y))
-		return all_of(x) > all_of(y) ? -1 : 1;
+	if (delay_all(x) != delay_all(y))
+		return delay_all(x) > delay_all(y) ? -1 : 1;
 	return memcmp(&x->deed, &y->deed, sizeof(x->deed));
 }
 
 /* --- what it would give ---------------------------------------------------------- */
-
-/* What the other threads take for the same. */
-struct others {
-	unsigned threads;
-	double times, mean, variance; /* ns */
-	double blame;                 /* ns: what is waited for each of them there, on average */
-};
-
-static double variance(double times, double lasted, double squares)
-{
-	double over = times > 1 ? (squares - lasted * lasted / times) / (times - 1) : 0;
-
-	return over > 0 ? over : 0;
-}
-
-static struct others others_there(const struct delays *s, const struct delay *of)
-{
-	double lasted = 0, squares = 0;
-	struct others o = { 0 };
-
-	for (size_t i = 0; i < s->room; i++) {
-		const struct delay *delay = s->table[i];
-
-		if (!delay || delay == of || !deed_is_same(&delay->deed, &of->deed))
-			continue;
-		o.threads++;
-		o.times += delay->times;
-		o.blame += all_of(delay);
-		lasted += delay->lasted;
-		squares += delay->squares;
-	}
-	if (o.times > 0) {
-		o.mean = lasted / o.times;
-		o.variance = variance(o.times, lasted, squares);
-		o.blame /= o.threads;
-	}
-	return o;
-}
-
-/* More than chance: see the top of this file. */
-static bool is_clear(const struct delay *delay, const struct others *others)
-{
-	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
-	double all = all_of(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
-
-	if (!others->threads)
-		return true;
-	if (waits < EQUAL_WAITS)
-		return false;
-	if (all >= BLAMED_FACTOR * others->blame)
-		return true;
-	error = sqrt(others->variance / others->times +
-		     (delay->times ? variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
-	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
-}
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
 static int find_gain(const struct delays *s, const struct report *r, const struct delay *delay, uint64_t most,
@@ -353,17 +239,18 @@ static int find(struct delays *s, struct report *r)
 		struct finding finding = { .kind = "delay",
 					   .event = NO_INDEX,
 					   .thread = delay->deed.thread,
-					   .weight = all_of(delay),
+					   .weight = delay_all(delay),
 					   .instances = delay->worst,
 					   .ninstances = delay->nworst,
 					   .section = "delays" };
 
-		if (all_of(delay) < sum(&s->all) / CHIEF_SHARE || all_of(delay) < r->wall / WORTH_SHARE)
+		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
 			break;
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
-		others = others_there(s, delay);
-		if (delay->deed.doing == DOING_UNKNOWN || !is_clear(delay, &others))
+		others = delay_others(s, r, delay);
+		if (delay->deed.doing == DOING_UNKNOWN || !delay_is_clear(s, delay, &others) ||
+		    delay_is_taken(s, r, delay, &others))
 			continue;
 		error = find_gain(s, r, delay, others.mean, &finding);
 		if (error)
@@ -379,10 +266,20 @@ static int find(struct delays *s, struct report *r)
 			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
 			thread_label(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
 			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
-			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, all_of(delay)),
-			percent(all_of(delay), r->wall), gives);
+			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
+			percent(delay_all(delay), r->wall), gives);
 	}
 	return error;
+}
+
+/* ns that others waited for what is not known, since calls are lost. */
+static uint64_t unknown(const struct delays *s)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < s->nsorted; i++)
+		all += s->sorted[i]->deed.doing == DOING_UNKNOWN ? delay_all(s->sorted[i]) : 0;
+	return all;
 }
 
 static int end(void *state, struct report *r)
@@ -395,10 +292,11 @@ static int end(void *state, struct report *r)
 	if (!s->sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->room; i++)
-		if (s->table[i] && all_of(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
+		if (s->table[i] && delay_all(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			s->sorted[s->nsorted++] = s->table[i];
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
-	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10;
+	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10 &&
+			  unknown(s) <= suffered_sum(&s->all) / 2;
 	return find(s, r);
 }
 
@@ -425,8 +323,8 @@ static int causes_by_time(const void *a, const void *b)
 {
 	const struct cause *x = a, *y = b;
 
-	if (sum(&x->all) != sum(&y->all))
-		return sum(&x->all) > sum(&y->all) ? -1 : 1;
+	if (suffered_sum(&x->all) != suffered_sum(&y->all))
+		return suffered_sum(&x->all) > suffered_sum(&y->all) ? -1 : 1;
 	return memcmp(x->deed, y->deed, sizeof(*x->deed));
 }
 
@@ -454,7 +352,7 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 		const struct delay *delay = delays[i];
 
 		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
-			causes[n++] = (struct cause){ .deed = &delay->deed, .most = all_of(delay) };
+			causes[n++] = (struct cause){ .deed = &delay->deed, .most = delay_all(delay) };
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
 				?: people_join(&causes[n - 1].waiting, &delay->waiting);
 		causes[n - 1].all.direct += delay->all.direct;
@@ -481,12 +379,12 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		{ .title = "Share", .drop = 2 },
 		{ .title = "Waiting", .left = true, .drop = 1 },
 	};
-	uint64_t all = sum(&s->all);
+	uint64_t all = suffered_sum(&s->all);
 	size_t shown = p->whole ? printer_rows(p, count) : count < ROWS_SHOWN ? count : ROWS_SHOWN;
 	char text[2 * LABEL_ROOM], time[FORMAT_SIZE];
 	struct table t = { 0 };
 
-	while (!p->whole && shown && sum(&causes[shown - 1].all) < all / 100)
+	while (!p->whole && shown && suffered_sum(&causes[shown - 1].all) < all / 100)
 		shown--;
 	if (!shown)
 		return;
@@ -495,8 +393,8 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 	for (size_t i = 0; i < shown; i++) {
 		const struct cause *cause = &causes[i];
 
-		people_label_with_most(s->d, &cause->who, cause->deed->thread, percent(cause->most, sum(&cause->all)),
-				       text, sizeof(text));
+		people_label_with_most(s->d, &cause->who, cause->deed->thread,
+				       percent(cause->most, suffered_sum(&cause->all)), text, sizeof(text));
 		table_cell(&t, "%s", text);
 		deed_text(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
@@ -504,7 +402,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%s", text);
 		table_cell(&t, "%s", printer_time(p, time, cause->all.direct));
 		table_cell(&t, "%s", printer_time(p, time, cause->all.passed_on));
-		table_cell(&t, "%.1f%%", percent(sum(&cause->all), all));
+		table_cell(&t, "%.1f%%", percent(suffered_sum(&cause->all), all));
 		table_cell(&t, "%s", people_label(s->d, &cause->waiting, text, sizeof(text)));
 	}
 	printer_heading(p, "  (what makes others wait for it; passed on: they wait for one who waits for it)");

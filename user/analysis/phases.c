@@ -133,6 +133,15 @@ static bool find_kind(struct phases *s, const struct accounted_call *call, enum 
 	return true;
 }
 
+/* A library that calls itself does so for its own loops (a worker's, that asks for tasks): no step of the program. */
+static bool is_librarys_own(const struct accounted_call *call, enum marker_kind kind)
+{
+	uint32_t image = call->d->probes[call->span->probe].image, site = call->span->site;
+
+	return kind != MARKER_PROGRAM && site < call->d->nsites && image < call->d->nimages &&
+	       call->d->sites[site].image == image && call->d->images[image].soname;
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull; /* the steps of splitmix64, by Steele, Lea and Flood */
@@ -431,7 +440,7 @@ static int span(void *state, const struct accounted_call *call)
 		return -ENOMEM;
 	t = &s->threads[thread];
 	note_ends(t, call);
-	if (kind == NO_MARKER || call->inner || !is_over(call))
+	if (kind == NO_MARKER || call->inner || !is_over(call) || is_librarys_own(call, kind))
 		return 0;
 	/* A program's own is where it is; anything else is told by where it is called. */
 	address = kind == MARKER_PROGRAM || site >= call->d->nsites ? 0 : call->d->sites[site].address;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * phases_findings.c - iterations out of line that are worth a finding: where the outliers, or a change for the worse,
- * cost the run at least one in WORTH_SHARE of its time, and more than noise; and how such things are put in words.
+ * cost the run at least one in WORTH_SHARE of its time, more than noise, and more than those to blame have waited for a
+ * processor; and how such things are put in words.
  */
 #include "analysis/phases.h"
 
@@ -11,9 +12,11 @@
 
 #include "analysis/gains.h"
 #include "analysis/printer.h"
+#include "analysis/scheduling.h"
 
 #define WORTH_SHARE 100
-#define NOISE 5000000 /* ns: so much longer may be anything that the system did */
+#define STARVED_SHARE 10 /* percent of a thread's time, as in scheduling.c */
+#define NOISE 5000000    /* ns: so much longer may be anything that the system did */
 
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room)
@@ -84,6 +87,23 @@ static int find_gain(const struct report *r, const struct iterating *it, struct 
 	return error;
 }
 
+/* Could it be that those to blame had no processor? What each waited for one, of all its time, is known: as long, and
+ * much of its time. Then that is told, and nobody's iterations are. */
+static bool lacks_processor(const struct phases *s, const struct iterating *it, const struct blame *blame,
+			    uint64_t cost)
+{
+	for (size_t i = 0; i < it->nmembers; i++) {
+		const struct def_thread *thread = &s->d->threads[it->members[i].thread];
+
+		if (blame->known && !people_has(&blame->who, it->members[i].thread))
+			continue;
+		if (!scheduling_queue_is_known(thread) || scheduling_queued(thread) < cost ||
+		    percent(scheduling_queued(thread), thread->observed) < STARVED_SHARE)
+			return false;
+	}
+	return true;
+}
+
 static int tell_outliers(const struct phases *s, struct report *r, const struct iterating *it)
 {
 	uint64_t run = r->end - r->start;
@@ -101,7 +121,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 		count += longer >= NOISE;
 		cost += longer >= NOISE ? longer : 0;
 	}
-	if (!count || cost < run / WORTH_SHARE)
+	if (!count || cost < run / WORTH_SHARE || lacks_processor(s, it, &worst->blame, cost))
 		return 0;
 	finding.thread = culprit(it, &worst->blame);
 	finding.weight = cost * it->nmembers;
@@ -131,7 +151,7 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 
 	if (part->typical > before->typical)
 		cost = (part->typical - before->typical) * part->iterations;
-	if (cost < run / WORTH_SHARE || cost < NOISE)
+	if (cost < run / WORTH_SHARE || cost < NOISE || lacks_processor(s, it, &part->blame, cost))
 		return 0;
 	finding.thread = culprit(it, &part->blame);
 	finding.weight = cost * it->nmembers;

@@ -449,7 +449,7 @@ int ask_posted(struct sim *sim, struct op *op)
 	for (unsigned i = 0; i < op->nposts; i++)
 		if (op->posts[i].post->call.start > last)
 			last = op->posts[i].post->call.start;
-	for (enum scenario s = 0; s < SCENARIOS; s++) {
+	for (enum scenario s = 0; s < sim->scenarios; s++) {
 		uint64_t end = op->new_start.at[s];
 
 		for (unsigned i = 0; i < op->nposts; i++) {

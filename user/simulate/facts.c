@@ -328,8 +328,17 @@ static bool speaks_of(const struct def_probe *probe, enum side side)
 	return false;
 }
 
+/* Where there may be none, all get what else the root gets. */
+static bool root_may_be_none(const struct def_probe *probe)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == MEANING_ROOT && probe->values[i].has_none)
+			return true;
+	return false;
+}
+
 /* A root sends to all or receives from all: by the side that each of the others has; with neither, an operator says
- * that it receives. */
+ * that it receives, and so does that there may be none. */
 static uint32_t collective_classes(const struct def_probe *probe)
 {
 	uint32_t classes = CPF_IS_COLLECTIVE | (has_meaning(probe, MEANING_OP) ? CPF_IS_REDUCTION : 0);
@@ -340,8 +349,9 @@ static uint32_t collective_classes(const struct def_probe *probe)
 		return classes | CPF_IS_ALL_TO_ALL;
 	if (speaks_of(probe, SIDE_RECV))
 		return classes | CPF_IS_ONE_TO_ALL;
-	return classes |
-	       (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) ? CPF_IS_ALL_TO_ONE : CPF_IS_ONE_TO_ALL);
+	return classes | (speaks_of(probe, SIDE_SEND) || has_meaning(probe, MEANING_OP) || root_may_be_none(probe)
+				  ? CPF_IS_ALL_TO_ONE
+				  : CPF_IS_ONE_TO_ALL);
 }
 
 static uint32_t classes_of(const struct facts *facts, const struct def_probe *probe)

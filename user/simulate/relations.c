@@ -83,7 +83,7 @@ static enum wait_state state_of(const struct sim *sim, const struct instance *in
 
 	return classes & CPF_IS_SPLIT_PHASE  ? WAIT_LATE_NOTIFY
 	       : is_fence(sim, instance)     ? WAIT_AT_FENCE
-	       : classes & CPF_IS_ALL_TO_ONE ? WAIT_EARLY_REDUCE
+	       : classes & CPF_IS_ALL_TO_ONE ? instance->root < 0 ? WAIT_AT_NXN : WAIT_EARLY_REDUCE
 	       : classes & CPF_IS_ONE_TO_ALL ? WAIT_LATE_BROADCAST
 	       : classes & CPF_IS_ALL        ? WAIT_AT_BARRIER
 					     : WAIT_AT_NXN;

@@ -1,54 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One rank comes late: who, by how much, in which rounds and for what kind of call is told by options; --us 0 is the
- * healed twin. The truth has when each rank came to the call and left it, round by round, by one clock.
+ * One rank comes late to a call of MPI: --pattern says of what kind. The truth has when each rank came to the call and
+ * left it, round by round, by one clock.
+ *
+ * --also-who, --also-us, --also-pattern: another one comes late to another call, in each round after the first ("also"
+ * in the truth). --burst N: and each round begins with N short calls that move nothing.
  */
-#include "job.h"
+#include "late.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define ROUNDS_MAX 1000
-#define TEXT_SIZE (ROUNDS_MAX * 70)
 
 enum pattern { BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL };
 
 static struct job job = { .name = "pathology_mpi", .rounds = 30 };
-static long pattern, who = 1, us = 3000, base = 500, from_round, to_round = ROUNDS_MAX, every = 1;
+static long pattern, also_pattern, also_who = -1, also_us = 3000, burst;
 static int rank, size, value, sum;
-static int64_t came[ROUNDS_MAX], left_at[ROUNDS_MAX], planted[ROUNDS_MAX];
-static int line;
+static struct late_member first, second;
 
-static __attribute__((noinline)) void common_work(void)
-{
-	job_sleep_us(base);
-}
+#define CALL(call) LATE_CALL(m, call)
 
-static __attribute__((noinline)) void planted_work(void)
-{
-	job_sleep_us(us);
-}
-
-/* The first call that comes late, and the line where it stands. */
-#define CALL(call)               \
-	do {                     \
-		line = __LINE__; \
-		call;            \
-	} while (0)
-
-static void pass_along_the_chain(void)
+static void pass_along_the_chain(struct late_member *m, int who)
 {
 	int before = (rank + size - 1) % size, next = (rank + 1) % size;
 
 	if (rank != who)
 		CALL(MPI_Recv(&value, 1, MPI_INT, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 	if (next != who)
-		MPI_Send(&value, 1, MPI_INT, next, 1, MPI_COMM_WORLD);
+		CALL(MPI_Send(&value, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
 }
 
-static void exchange_with_neighbours(void)
+static void exchange_with_neighbours(struct late_member *m)
 {
 	MPI_Request requests[2];
 	int in;
@@ -58,11 +41,11 @@ static void exchange_with_neighbours(void)
 	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
-static void meet(void)
+static __attribute__((noinline)) void meet(struct late_member *m, enum pattern kind, int who)
 {
 	int partner = (who + 1) % size;
 
-	switch ((enum pattern)pattern) {
+	switch (kind) {
 	case BARRIER:
 		CALL(MPI_Barrier(MPI_COMM_WORLD));
 		break;
@@ -88,43 +71,41 @@ static void meet(void)
 		CALL(MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, partner, MPI_COMM_WORLD));
 		break;
 	case CHAIN:
-		pass_along_the_chain();
+		pass_along_the_chain(m, who);
 		break;
 	case WAITALL:
-		exchange_with_neighbours();
+		exchange_with_neighbours(m);
 		break;
 	}
+	__asm__ volatile("" : : : "memory"); /* calls, not jumps */
 }
 
 static void one_round(long round)
 {
-	int64_t before;
+	int any;
 
-	common_work();
-	before = job_now();
-	if (rank == who && us && round >= from_round && round < to_round && (round - from_round) % every == 0)
-		planted_work();
-	came[round] = job_now();
-	planted[round] = came[round] - before;
-	meet();
-	left_at[round] = job_now();
-}
-
-static char *put_times(char *at, const char *name, const int64_t *times, long count)
-{
-	at += sprintf(at, ",\n \"%s\":[", name);
-	for (long i = 0; i < count; i++)
-		at += sprintf(at, "%s%lld", i ? "," : "", (long long)times[i]);
-	return at + sprintf(at, "]");
+	for (long i = 0; i < burst; i++)
+		MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+	late_come(&first, rank, round);
+	meet(&first, pattern, late_plan.who);
+	late_left(&first, round);
+	if (also_who < 0)
+		return;
+	late_come_by(&second, rank == also_who, also_us, late_plan.base, round);
+	meet(&second, also_pattern, also_who);
+	late_left(&second, round);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct job_option options[] = { { "--pattern", &pattern }, { "--who", &who },
-						     { "--us", &us },		{ "--base", &base },
-						     { "--from", &from_round }, { "--to", &to_round },
-						     { "--every", &every },	{ NULL, NULL } };
-	static char text[TEXT_SIZE];
+	static const struct job_option options[] = { LATE_OPTIONS,
+						     { "--pattern", &pattern },
+						     { "--also-who", &also_who },
+						     { "--also-us", &also_us },
+						     { "--also-pattern", &also_pattern },
+						     { "--burst", &burst },
+						     { NULL, NULL } };
+	static char text[2 * LATE_TEXT];
 	struct counts counts = { 0 };
 	char *at = text;
 
@@ -132,8 +113,8 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size < 2 || who >= size || job.rounds > ROUNDS_MAX || every < 1) {
-		fprintf(stderr, "pathology_mpi: needs 2 ranks, --who one of them, at most %d rounds\n", ROUNDS_MAX);
+	if (size < 2 || late_plan.who >= size || job.rounds > LATE_ROUNDS || late_plan.every < 1) {
+		fprintf(stderr, "pathology_mpi: needs 2 ranks, --who one of them, at most %d rounds\n", LATE_ROUNDS);
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	job.rank = rank;
@@ -141,10 +122,10 @@ int main(int argc, char **argv)
 	for (long i = 0; i < job.rounds; i++)
 		one_round(i);
 	job_finish(&job);
-	at = put_times(at, "came", came, job.rounds);
-	at = put_times(at, "left", left_at, job.rounds);
-	at = put_times(at, "planted", planted, job.rounds);
-	sprintf(at, ",\n \"line\":%d", line);
+	at = late_put(at, &first, job.rounds);
+	at += sprintf(at, ",\n \"also\":{\"rank\":%d", rank);
+	at = late_put(at, &second, job.rounds);
+	sprintf(at, "}");
 	job.more_truth = text;
 	job_truth(&job, job.rounds, 0, &counts, NULL, 0);
 	MPI_Finalize();

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Somebody is late: by a fault of its own, or since it had no processor, or by chance; and a run that ends with a join
+has something to gain, too."""
+import json
+import random
+
+import pytest
+
+import composed
+import gaspbpf
+from composed import call, ranks, receive, send
+
+pytestmark = pytest.mark.files
+
+MS, STEPS, LATE = 10**6, 30, 3
+TEAM = 4
+
+
+def findings(tmp_path, text, kind="delay"):
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    result = gaspbpf.run("report", "--json", recording)
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout)
+    return [finding for finding in seen["findings"] if finding["kind"] == kind], seen
+
+
+def steps(meet, base=MS, late=3 * MS):
+    """(text, end): each step all work `base`, LATE longer, and meet."""
+    text, now = "", 1000
+    for _ in range(STEPS):
+        comes = {tid: now + base + (late if tid == LATE else 1000 * tid) for tid in range(1, TEAM + 1)}
+        now = max(comes.values()) + 10_000
+        text += "".join(meet(tid, start, now) for tid, start in comes.items())
+    return text, now
+
+
+def mpi_barrier(tid, start, end):
+    return call(tid, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+
+
+@pytest.mark.parametrize("share, others, found", [
+    (0, 0, True), (0.9, 0, False), (0.5, 0, True), (0.9, 0.9, True)])
+def test_no_processor_is_no_fault(tmp_path, share, others, found):
+    """As long as what it is late. Where the others had as little of the processors, that is not why it is late."""
+    text, end = steps(mpi_barrier)
+    for tid in range(1, TEAM + 1):
+        queued = int((share if tid == LATE else others) * 3 * MS * STEPS)
+        text += f"scheduled {tid} {end} {end - queued} {queued} 2 0\n"
+    told, _ = findings(tmp_path, ranks(TEAM) + text + f"end {end}\n")
+    assert [finding["tid"] for finding in told] == [LATE] * found
+
+
+def test_a_run_that_ends_with_a_join(tmp_path):
+    """The thread that waits for all others to end is in that call for as long as they run."""
+    def meet(tid, start, end):
+        return call(tid, start, end, "pthread_barrier_wait", barrier="0x10")
+    text, end = steps(meet)
+    team = "process 9 -1\n" + "".join(f"thread 9 {tid}\n" for tid in range(1, TEAM + 1))
+    joins = call(9, 500, end + 5000, "pthread_join", thread="0x20")
+    told, _ = findings(tmp_path, team + text + joins + f"end {end + 5000}\n")
+    assert [finding["tid"] for finding in told] == [LATE]
+    assert 0.9 * 3 * MS * STEPS <= told[0]["gain_ns"] <= 3.1 * MS * STEPS
+    assert not findings(tmp_path, team + text + joins + f"end {end + 5000}\n", "critical_path")[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("late", [0, 3 * MS])
+def test_both_come_late_to_one_meeting(tmp_path, seed, late):
+    """A send that waits for its receive: nobody else does the same as either of the two, and it is chance who is first,
+    unless one of them is late."""
+    numbers, text, now = random.Random(seed), ranks(2), 1000
+    for _ in range(STEPS):
+        sends, receives = (now + numbers.randint(MS // 2, MS) + more for more in (0, late))
+        now = max(sends, receives) + 5000
+        text += send(1, sends, now, 1, symbol="MPI_Ssend") + receive(2, receives, now, 0)
+    told, _ = findings(tmp_path, text + f"end {now}\n")
+    assert [finding["tid"] for finding in told] == ([2] if late else [])
+
+
+def test_a_reduction_without_a_root(tmp_path):
+    """Its result goes to all images, so all wait for the last."""
+    def meet(tid, start, end):
+        return call(tid, start, end, "_gfortran_caf_co_sum", result_image=0)
+    text, end = steps(meet)
+    told, seen = findings(tmp_path, ranks(TEAM, init=False) + text + f"end {end}\n")
+    assert [finding["tid"] for finding in told] == [LATE]
+    assert {pair["state"] for pair in seen["wait_states"]["pairs"]} == {"wait_at_nxn"}
+
+
+def test_calls_are_lost(tmp_path):
+    """What the late one does is not known, since calls of it are lost there; that it is late is."""
+    def meet(tid, start, end):
+        return f"lost {tid} 5\n" + mpi_barrier(tid, start, end)
+    text, end = steps(meet)
+    told, seen = findings(tmp_path, ranks(TEAM) + text + f"end {end}\n", "slow_thread")
+    assert [finding["tid"] for finding in told] == [LATE]
+    assert not [finding for finding in seen["findings"] if finding["kind"] == "delay"]

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The jobs of scripts/matrix: what is wrong with each of them, and which findings it must get; each has a healed twin,
+which must get none of them. And jobs in which nobody has planted anything.
+
+A finding is *wanted*; or it *may* be there, since it follows from what is wrong or is true for a reason that stands
+beside it; or it is false.
+"""
+import dataclasses
+import re
+
+import gaspbpf
+
+WORKLOADS = gaspbpf.WORKLOADS
+PATHOLOGY = WORKLOADS / "pathology"
+SOURCES = gaspbpf.TOP / "tests" / "workloads"
+EXAMPLES = "/usr/lib/x86_64-linux-gnu/starpu/examples/"
+MPIRUN = ["mpirun.openmpi", "--oversubscribe", "-n"]
+
+# What these say is measured, and nobody's fault: how much of the time an event takes, which calls did not return, which
+# runtime is not seen. They may be there in any job. (`starved` is true where the kernel says so: see scripts/matrix.)
+FACTS = {"hot_event": "says how much of the time the event takes that has most; no cause",
+         "unmodelled": "says which runtime is not seen",
+         "unreturned": "says how many calls did not return"}
+# Kinds that none of these jobs is about.
+ELSEWHERE = {"unmodelled": "tests/recording/test_unmodelled.py", "unreturned": "tests/observe/test_returns.py"}
+
+# What was found by looking, of jobs that get a finding which no rule above or below says is right, or do not get one:
+# {job: {kind: what}}.
+ABRUPT = "the waits are in the call that follows the one that posts the receives: so the kernel is written"
+NO_TASKS = "one task at a time is what the job has, and nothing waits for a call: the time goes by in the worker's loop"
+EXAMINED = {
+    "CG, 2 ranks": {"no_overlap": ABRUPT}, "CG, 4 ranks": {"no_overlap": ABRUPT},
+    "IS, 2 ranks": {"delay": "false: other programs had both processors (a load of 20), and it was rank 0 that was "
+                             "without one in its own work, rank 1 in its calls; how long each was is known of all its "
+                             "time only, and that is the same"},
+    "CAF co_sum, healed": {"delay": "false: at a load of 20, image 2 was held up 2 ms more a round than the others"},
+    "CAF sync all": {"delay": "in one run image 3 was held up longer (a load of 20) than image 2 was late"},
+    "SHMEM barrier": {"delay": "in one run PE 1 was held up (a load of 20), and that hid what was planted"},
+    "SHMEM flag": {"delay": "which put a wait for a value was for is not told by the wait; the event that has most is"},
+    "StarPU long task": {"critical_path or last_tasks": NO_TASKS},
+    "StarPU chain": {"critical_path or task_dependencies": NO_TASKS},
+    "MPI leak, healed": {"delay": "rank 1 allocates and frees 100 blocks a round more, which costs it more since these "
+                                  "calls are observed: on a busy machine more than what is calibrated and taken off"}}
+
+HELD = "what the holder does while it has the lock, and where"
+LATE = "the waiting that the late one causes, from the other side"
+
+
+@dataclasses.dataclass
+class Case:
+    """A job, and what is to be said of it."""
+    name: str
+    wrong: str                                       # in words, for the page
+    command: list
+    ranks: int = 1
+    wanted: list = dataclasses.field(default_factory=list)  # of kinds, or tuples of kinds of which one will do
+    may: dict = dataclasses.field(default_factory=dict)     # kind: why that is right
+    says: object = None                              # job -> what the findings that are wanted must say, each
+    options: list = dataclasses.field(default_factory=list)  # of gaspbpf
+    env: dict = dataclasses.field(default_factory=dict)
+    joins: float = 0                                 # seconds after the job's start
+    loses: bool = False                              # calls must get lost
+    binds: dict = dataclasses.field(default_factory=dict)   # rank: its CPU
+    burner: int = None                               # the CPU on which another program is busy
+    gate: bool = True                                # it waits at the gate (tests/workloads/README.md)
+    planted: bool = True
+
+
+def line_of(source, mark):
+    number, = (number for number, line in enumerate((SOURCES / source).read_text().splitlines(), 1)
+               if f"/* {mark} */" in line)
+    return f"{source}:{number}"
+
+
+def truth_of(job, rank):
+    return next(truth for truth in job.truths() if truth["rank"] == rank)
+
+
+def rank_and_line(source, who, also=None, label="rank {}"):
+    """One of the findings names the rank, and the line of its call."""
+    def says(job):
+        wanted = [(label.format(who), f"{source}:{truth_of(job, who)['line']}")]
+        if also is not None:
+            wanted.append((f"rank {also}", f"{source}:{truth_of(job, also)['also']['line']}"))
+        return wanted
+    return says
+
+
+def thread_and_line(source, who):
+    def says(job):
+        member = job.truths()[0]["members"][who]
+        return [(f"tid {member['tid']}", f"{source}:{member['line']}")]
+    return says
+
+
+def words(*texts):
+    return lambda job: [texts]
+
+
+def mpi(ranks, *options):
+    return [*MPIRUN, ranks, PATHOLOGY / "mpi_openmpi", *options]
+
+
+def twins(sick, healed, **other):
+    """The case, and the one that has another command line, and nothing wrong."""
+    return [sick, dataclasses.replace(sick, name=f"{sick.name}, healed", wrong="", command=healed, wanted=[],
+                                      says=None, **{"may": {}, **other})]
+
+
+# --- somebody is late -------------------------------------------------------------
+
+PATTERNS = ["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "chain", "waitall"]
+WAITS_AT = {
+    "late sender": {"no_overlap": LATE}, "waitall": {"no_overlap": LATE}, "late receiver": {"no_overlap": LATE}}
+
+
+def late_mpi():
+    for number, name in enumerate(PATTERNS):
+        sick = Case(f"MPI {name}", "rank 1 of 4 comes 4 ms late", mpi(4, "--pattern", number, "--us", 4000), 4,
+                    ["delay"], WAITS_AT.get(name, {}), rank_and_line("mpi.c", 1))
+        yield from twins(sick, mpi(4, "--pattern", number, "--us", 0))
+
+
+def late_others():
+    for pattern, name in enumerate(["barrier", "flag", "broadcast"]):
+        command = ["oshrun", "--oversubscribe", "-n", 4, PATHOLOGY / "shmem", "--pattern", pattern]
+        yield from twins(Case(f"SHMEM {name}", "PE 1 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
+                              says=rank_and_line("shmem.c", 1, label="PE {}")), [*command, "--us", 0])
+    for pattern, name in enumerate(["sync all", "co_sum"]):
+        command = [*MPIRUN, 4, PATHOLOGY / "caf", "--pattern", pattern]
+        yield from twins(Case(f"CAF {name}", "image 2 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
+                              says=rank_and_line("caf.F90", 1, label="image 2")), [*command, "--us", 0])
+    for pattern, name in enumerate(["barrier", "notify and wait"]):
+        command = [PATHOLOGY / "upc", "-n", 4, "--pattern", pattern]
+        yield from twins(Case(f"UPC {name}", "thread 1 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
+                              says=rank_and_line("upc.c", 1, label="thread {}")), [*command, "--us", 0])
+    for program, pattern, name in (("threads", 0, "pthread barrier"), ("openmp", 0, "OpenMP barrier")):
+        command = [PATHOLOGY / program, "--pattern", pattern]
+        yield from twins(Case(name, "thread 1 of 4 comes 4 ms late", [*command, "--us", 4000], 1, ["delay"],
+                              says=thread_and_line("threads.c", 1)), [*command, "--us", 0])
+    command = [PATHOLOGY / "openmp", "--pattern", 1]
+    yield from twins(Case("OpenMP regions", "the share of thread 1 of 4 takes 4 ms longer", [*command, "--us", 4000], 1,
+                          [("team_wait", "uneven_region")], says=words("threads.c:")),
+                     [*command, "--us", 0, "--base", 3000])
+    command = [PATHOLOGY / "openmp", "--pattern", 2, "--base", 3000]
+    yield from twins(Case("OpenMP serial code", "the first of 4 threads works 4 ms alone between regions of 3 ms",
+                          [*command, "--us", 4000], 1, [("team_wait", "serial_code")], says=words("threads.c:")),
+                     [*command, "--us", 0])
+    command = [PATHOLOGY / "starpu", "--tasks", 4, "--rounds", 40]
+    env = {"STARPU_NCPU": "2"}
+    yield from twins(Case("StarPU long task", "one of 4 tasks takes 6 ms longer, 2 workers", [*command, "--us", 6000],
+                          1, [("critical_path", "last_tasks")], env=env), [*command, "--us", 0, "--base", 2000])
+    yield from twins(Case("StarPU chain", "each task needs the one before, 2 workers",
+                          [*command, "--us", 0, "--base", 2000, "--pattern", 1], 1,
+                          [("critical_path", "task_dependencies")], env=env),
+                     [*command, "--us", 0, "--base", 2000])
+
+
+def late_in_time():
+    """In one phase only, after a while only, now and then; two at once."""
+    slower = {"slowdown": "so it is", "outlier_iterations": "so they are"}
+    base = ["--pattern", 0, "--base", 4000]
+    yield Case("MPI in one phase", "rank 1 of 4 comes 20 ms late in rounds 20 to 40 of 60",
+               mpi(4, *base, "--rounds", 60, "--us", 20000, "--from", 20, "--to", 40), 4, ["delay"], slower,
+               rank_and_line("mpi.c", 1))
+    yield Case("MPI after a while", "rank 1 of 4 comes 15 ms late from round 60 of 90 on",
+               mpi(4, *base, "--rounds", 90, "--us", 15000, "--from", 60), 4, ["delay", "slowdown"], slower,
+               rank_and_line("mpi.c", 1))
+    yield Case("MPI now and then", "rank 1 of 4 comes 60 ms late in each 12th of 60 rounds",
+               mpi(4, "--pattern", 1, "--base", 8000, "--rounds", 60, "--us", 60000, "--from", 15, "--every", 12), 4,
+               ["delay", "outlier_iterations"], slower, rank_and_line("mpi.c", 1))
+    two = ["--pattern", 0, "--also-pattern", 1, "--also-who", 2]
+    yield from twins(
+        Case("MPI two at once", "rank 1 of 4 comes 4 ms late to a barrier, rank 2 to an allreduce",
+             mpi(4, *two, "--us", 4000, "--also-us", 4000), 4, ["delay"], {}, rank_and_line("mpi.c", 1, 2)),
+        mpi(4, *two, "--us", 0, "--also-us", 0))
+    yield Case("MPI two at once, unlike", "rank 1 of 4 comes 6 ms late to a barrier, rank 2 sends 2 ms late",
+               mpi(4, "--pattern", 0, "--also-pattern", 2, "--also-who", 2, "--us", 6000, "--also-us", 4000), 4,
+               ["delay"], {"no_overlap": LATE}, rank_and_line("mpi.c", 1, 2))
+
+
+# --- how it is observed; processors -----------------------------------------------
+
+def observed_badly():
+    name = "rank 1 of 4 comes 4 ms late; "
+    base = ["--pattern", 0, "--us", 4000]
+    yield Case("MPI joined late", f"{name}gaspbpf comes half a second later", mpi(4, *base, "--rounds", 1000), 4,
+               ["delay"], {}, rank_and_line("mpi.c", 1), joins=0.5)
+    burst = ["--pattern", 0, "--burst", 400, "--rounds", 10]
+    yield Case("MPI with losses", "rank 1 of 4 comes 150 ms late; the ring buffer is too small",
+               mpi(4, *burst, "--us", 150000), 4, [("delay", "slow_thread")], {}, words("rank 1"),
+               ["--ring-size", "4k"], loses=True)
+    yield Case("MPI with losses, healed", "", mpi(4, *burst, "--us", 0), 4, options=["--ring-size", "4k"], loses=True)
+    yield Case("MPI with a governor", f"{name}at most 1 % of overhead", mpi(4, *base, "--burst", 300, "--rounds", 300),
+               4, [("delay", "slow_thread")], {}, words("rank 1"), ["--max-overhead", "1%"])
+    yield Case("MPI with a governor, healed", "", mpi(4, "--pattern", 0, "--us", 0, "--burst", 300, "--rounds", 300), 4,
+               options=["--max-overhead", "1%"])
+
+
+def crowded():
+    """Work is processor time, on two processors."""
+    for ranks in (2, 4, 8, 16):
+        base = ["--pattern", 0, "--spin", 1, "--base", 3000, "--rounds", max(30, 480 // ranks)]
+        yield from twins(Case(f"MPI {ranks} ranks", f"rank 1 of {ranks} computes 9 ms instead of 3 ms",
+                              mpi(ranks, *base, "--us", 6000), ranks, ["delay"], {}, rank_and_line("mpi.c", 1)),
+                         mpi(ranks, *base, "--us", 0))
+    base = ["--pattern", 0, "--spin", 1, "--base", 5000, "--us", 0, "--rounds", 150]
+    yield Case("MPI beside a burner", "nothing: another program is busy on the CPU of rank 1", mpi(2, *base), 2,
+               ["starved"], {}, words("had no CPU"), binds={0: 0, 1: 1}, burner=1)
+    yield Case("MPI on one CPU", "nothing: ranks 0 and 1 are bound to one CPU", mpi(2, *base), 2, ["starved"], {},
+               words("rank 0", "rank 1", "bound to CPU"), binds={0: 0, 1: 0})
+
+
+# --- the others -------------------------------------------------------------------
+
+def locks():
+    for program, name, waits, holds in (("contention", "pthread lock", "waits", "holds"),
+                                        ("contention_omp", "OpenMP critical", "omp", "omp")):
+        sick = Case(name, "thread 1 of 4 holds a lock for 3 ms", [WORKLOADS / program], 1,
+                    [("lock_contention", "lock_convoy")], {"delay": HELD}, lambda job, waits=waits, holds=holds: [(
+                        line_of("contention.c", waits), line_of("contention.c", holds),
+                        f"tid {job.truths()[0]['holder']}")])
+        yield from twins(sick, [WORKLOADS / program, "--healed", 1],
+                         may={"critical_path": "thread 1 works 6 ms a round, the others 3: outside of the lock now"})
+    yield from twins(Case("pthread tries", "3 of 4 threads try to take a lock again and again",
+                          [WORKLOADS / "contention", "--what", 1], 1, ["failed_tries"], {},
+                          lambda job: [(line_of("contention.c", "tries"),)]),
+                     [WORKLOADS / "contention", "--what", 1, "--healed", 1])
+
+
+def messages():
+    command = [WORKLOADS / "messages", "--rounds", 20, "--small", 1000]
+    follows = "rank 0 asks for a message that rank 1 sends only after its work, and waits at once"
+    yield from twins(Case("MPI small messages, no overlap", "rank 1 sends 1,000 messages of 512 B one after the other; "
+                          "even ranks wait as soon as they have asked", [*MPIRUN, 2, *command], 2,
+                          ["small_messages", "no_overlap"], {"delay": follows, "critical_path": follows},
+                          lambda job: [(line_of("messages.c", "small"),), (line_of("messages.c", "idle"),)]),
+                     [*MPIRUN, 2, *command, "--healed", 1])
+    slow = "rank 0 is slow to take what all send to it"
+    yield from twins(Case("MPI hot target", "all send to rank 0, which is slow to take it",
+                          [*MPIRUN, 4, *command, "--what", 1], 4, ["hot_target"],
+                          {"delay": slow, "critical_path": slow}, words("rank 0")),
+                     [*MPIRUN, 4, *command, "--what", 1, "--healed", 1])
+
+
+def memory():
+    command = [*MPIRUN, 2, PATHOLOGY / "memory_openmpi", "--who", 1]
+    yield from twins(Case("MPI leak", "rank 1 of 2 loses 5,000 B a round", [*command, "--leak", 5000], 2, ["leak"], {},
+                          lambda job: [("rank 1", f"memory.c:{truth_of(job, 1)['leak_line']}")], ["-m", "+c"]),
+                     [*command, "--pairs", 100])
+    slow = [*MPIRUN[:-1], "-x", f"LD_PRELOAD={PATHOLOGY / 'libtcmalloc_slow.so'}", "-n", 2,
+            PATHOLOGY / "memory_openmpi", "--who", 1]
+    follows = "it is late to its barrier, since it allocates"
+    yield Case("MPI churn", "rank 1 of 2 allocates and frees 1,000 small blocks a round, slowly",
+               [*slow, "--pairs", 1000, "--us", 0, "--rounds", 20, "--slow", 3000], 2, ["churn"],
+               {"delay": follows, "critical_path": follows},
+               lambda job: [("rank 1", f"memory.c:{truth_of(job, 1)['churn_line']}")], ["-m", "+c"])
+
+
+# --- nobody has planted anything ---------------------------------------------------
+
+LAMMPS = """units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 8 0 8 0 8
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+fix 1 all nve
+thermo 100
+run 400
+"""
+
+
+def unplanted():
+    kernels = [("EP", 0, [], 60), ("CG", 1, ["--size", 384], 10), ("IS", 2, ["--size", 700], 10)]
+    for name, what, options, rounds in kernels:
+        for ranks in (2, 4):
+            yield Case(f"{name}, {ranks} ranks", "", [*MPIRUN, ranks, WORKLOADS / "kernels", "--what", what, "--rounds",
+                                                      rounds, *options], ranks, planted=False)
+    for ranks in (2, 4):
+        yield Case(f"LAMMPS, {ranks} ranks", "", [*MPIRUN, ranks, "lmp", "-in", "in.lj", "-log", "none"], ranks,
+                   gate=False, planted=False)
+    for name, options in (("cholesky_implicit", ["-size", "1280", "-nblocks", "8"]),
+                          ("lu_implicit_example_float", ["-size", "1024", "-nblocks", "8"]),
+                          ("heat", ["-ntheta", "24", "-nthick", "24", "-nblocks", "4", "-pop"]), ("pipeline", []),
+                          ("dot_product", []), ("spmv", []), ("axpy", []), ("mult", [])):
+        yield Case(f"StarPU's {name}", "", [EXAMPLES + name, *options], env={"STARPU_NCPU": "2"}, gate=False,
+                   planted=False)
+
+
+def all_cases():
+    found = [case for group in (late_mpi, late_others, late_in_time, observed_badly, crowded, locks, messages, memory,
+                                unplanted) for case in group()]
+    assert len({case.name for case in found}) == len(found)
+    return found
+
+
+def kinds():
+    """Of findings: what the analyses' sources have."""
+    found = set()
+    for source in sorted((gaspbpf.TOP / "user" / "analysis").glob("*.c")):
+        text = source.read_text()
+        if "report_add_finding" not in text and "struct finding " not in text:
+            continue
+        named = dict(re.findall(r'#define (\w+) "(\w+)"', text))
+        if "const char *kind;" in text:  # a table
+            found |= set(re.findall(r'= \{ "(\w+)", ', text))
+        for value in re.findall(r"\.kind = ([^,;]*)", text):
+            found |= set(re.findall(r'"(\w+)"', value))
+            found |= {named[word] for word in re.findall(r"\w+", value) if word in named}
+    return found

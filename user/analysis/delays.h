@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* delays.h - what is kept of who is waited for, and when that is worth a finding. Private to user/analysis. */
+#ifndef GASPBPF_DELAYS_H
+#define GASPBPF_DELAYS_H
+
+#include "analysis/analysis.h"
+#include "analysis/index.h"
+#include "analysis/past.h"
+#include "analysis/people.h"
+
+#define WORST 5
+
+struct suffered {
+	uint64_t direct, passed_on; /* ns */
+};
+
+/* What a thread does at one place, also where nobody waits. */
+struct delay {
+	struct deed deed;
+	uint64_t times, lasted; /* how often it did that; ns */
+	double squares;         /* of how long it lasted, ns^2 */
+	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
+	struct suffered all;
+	uint64_t waits;                       /* calls that waited for it, in part or in whole */
+	uint64_t last;                        /* the last of these */
+	struct finding_instance worst[WORST]; /* of these, the longest first */
+	unsigned nworst;
+	struct people waiting;
+	uint32_t waits_in;      /* probe: where the last of these waited */
+	struct index by_victim; /* thread -> place in suffered */
+	struct suffered *suffered;
+	size_t nsuffered, room;
+};
+
+struct delays {
+	const struct definitions *d;
+	uint32_t *same_site;
+	struct same_sites sites;
+	struct deeds deeds;
+	struct pasts *pasts;
+	struct delay **table; /* by the deed's number; NULL: that was not done */
+	size_t room;
+	struct delay **sorted; /* those for which somebody waited, the most first */
+	size_t nsorted;
+	struct suffered all;
+	uint64_t waits;
+	uint32_t waiting;  /* the thread that waits now, */
+	uint64_t since;    /* and since when, */
+	uint32_t waits_in; /* in a call of which probe */
+	struct relations_counts counts;
+};
+
+static inline uint64_t suffered_sum(const struct suffered *suffered)
+{
+	return suffered->direct + suffered->passed_on;
+}
+
+static inline uint64_t delay_all(const struct delay *delay)
+{
+	return suffered_sum(&delay->all);
+}
+
+/* What the other threads take for the same. */
+struct others {
+	unsigned threads;
+	double times, mean, variance; /* ns */
+	double blame;                 /* ns: what is waited for each of them there, on average */
+	double taken;                 /* ns: what was taken from each of them, on average */
+};
+
+struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of);
+/* More than chance. */
+bool delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others);
+/* It took longer since it had no processor, or since its calls are observed. */
+bool delay_is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
+		    const struct others *others);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * delays_clear.c - who is waited for (delays.c) by more than chance, and by a fault of its own.
+ *
+ * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
+ * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
+ * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
+ * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
+ * for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits must be
+ * worth at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or since its
+ * calls are observed, is not its fault.
+ */
+#include "analysis/delays.h"
+
+#include <math.h>
+
+#include "analysis/scheduling.h"
+
+#define LONGER 1.05
+#define ERRORS 3
+#define BLAMED_FACTOR 4
+#define EQUAL_WAITS 3
+#define COMPARED_MOST 1000 /* rows, those that are waited for most */
+#define EXPLAINED 0.8      /* of what it took longer */
+
+static double variance(double times, double lasted, double squares)
+{
+	double over = times > 1 ? (squares - lasted * lasted / times) / (times - 1) : 0;
+
+	return over > 0 ? over : 0;
+}
+
+/* ns of a thread that its code had not: it waited for a processor, or was in probes. */
+static double taken(const struct delays *s, const struct report *r, uint32_t thread)
+{
+	const struct def_thread *t = &s->d->threads[thread];
+	double all = scheduling_queue_is_known(t) ? scheduling_queued(t) : 0;
+
+	for (size_t i = 0; i < r->nthreads; i++)
+		all += r->threads[i].thread == thread ? r->threads[i].cost : 0;
+	return all;
+}
+
+struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of)
+{
+	double lasted = 0, squares = 0;
+	struct others o = { 0 };
+
+	for (size_t i = 0; i < s->room; i++) {
+		const struct delay *delay = s->table[i];
+
+		if (!delay || delay == of || !deed_is_same(&delay->deed, &of->deed))
+			continue;
+		o.threads++;
+		o.times += delay->times;
+		o.blame += delay_all(delay);
+		o.taken += taken(s, r, delay->deed.thread);
+		lasted += delay->lasted;
+		squares += delay->squares;
+	}
+	if (o.times > 0) {
+		o.mean = lasted / o.times;
+		o.variance = variance(o.times, lasted, squares);
+		o.blame /= o.threads;
+		o.taken /= o.threads;
+	}
+	return o;
+}
+
+/* The same is waited for of other threads, too. */
+static bool is_usual(const struct delays *s, const struct delay *of)
+{
+	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++)
+		if (s->sorted[i] != of && deed_is_same(&s->sorted[i]->deed, &of->deed))
+			return true;
+	return false;
+}
+
+/* How long this thread waits for those that wait for this of it, for what they do until they come to that call and
+ * nobody else does either: both come to one meeting, and it is chance who is the first. */
+static uint64_t waits_itself(const struct delays *s, const struct delay *of)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++) {
+		const struct delay *back = s->sorted[i];
+		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
+
+		if (slot && back->deed.doing == DOING_WORK && back->deed.before.probe == of->waits_in &&
+		    index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
+			all += suffered_sum(&back->suffered[slot->value]);
+	}
+	return all;
+}
+
+/* More than chance: see the top of this file. */
+bool delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others)
+{
+	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
+	double all = delay_all(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
+
+	if (!others->threads)
+		return all >= BLAMED_FACTOR * (double)waits_itself(s, delay);
+	if (waits < EQUAL_WAITS)
+		return false;
+	if (all >= BLAMED_FACTOR * others->blame)
+		return true;
+	error = sqrt(others->variance / others->times +
+		     (delay->times ? variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
+	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
+}
+
+/*
+ * Was it longer since it had no processor, or since its calls are observed? How much that was is known of all its time
+ * only: what it is more than of the others that do the same, or of those that wait for it, against what it took longer.
+ * Within a call of a runtime there is nothing else to be blamed.
+ */
+bool delay_is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
+		    const struct others *others)
+{
+	double longer = others->threads ? delay->lasted - others->mean * delay->times
+					: delay_all(delay) / delay->nsuffered;
+	double usual = others->taken;
+
+	for (uint32_t i = 0; i < s->d->nthreads && !others->threads; i++)
+		usual += index_known(&delay->by_victim, i) ? taken(s, r, i) / delay->nsuffered : 0;
+	if (delay->deed.doing == DOING_CALL)
+		usual = 0;
+	return longer > 0 && taken(s, r, delay->deed.thread) - usual >= EXPLAINED * longer;
+}
