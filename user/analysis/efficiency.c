@@ -105,6 +105,7 @@ const struct analysis analysis_efficiency = {
 	.name = "efficiency",
 	.title = "Efficiency",
 	.of_calls = true,
+	.of_waiting = true,
 	.begin = begin,
 	.related = related,
 	.figure = figure,

@@ -114,9 +114,16 @@ static void print_spaces(FILE *out, size_t count)
 	fprintf(out, "%*s", (int)count, "");
 }
 
-static void print_cell(FILE *out, const struct column *column, const char *text, size_t width, bool last)
+#define PLAIN "\033[0m"
+
+/* painted: as its column says. */
+static void print_cell(FILE *out, const struct column *column, const char *text, size_t width, bool last, bool painted)
 {
 	size_t length = utf8_columns(text);
+
+	painted &= column->paint != NULL && *text;
+	if (painted)
+		fputs(column->paint, out);
 
 	if (length > width) {
 		size_t head = (width - 2) / 2, tail = width - 2 - head;
@@ -130,6 +137,8 @@ static void print_cell(FILE *out, const struct column *column, const char *text,
 		fputs(text, out);
 		length = width;
 	}
+	if (painted)
+		fputs(PLAIN, out);
 	if (!last)
 		print_spaces(out, width - length + 1);
 }
@@ -140,7 +149,8 @@ static void print_line(const struct table *t, FILE *out, char **cells, const siz
 {
 	for (size_t i = 0; i <= last; i++) {
 		if (shown[i])
-			print_cell(out, &t->columns[i], cells ? cells[i] : t->columns[i].title, widths[i], i == last);
+			print_cell(out, &t->columns[i], cells ? cells[i] : t->columns[i].title, widths[i], i == last,
+				   cells);
 	}
 	fputc('\n', out);
 }

@@ -16,6 +16,7 @@ struct column {
 	bool left;     /* aligned to the left; numbers go right */
 	bool shrinks;  /* long cells are cut in the middle where the table is too wide */
 	unsigned drop; /* 0: always there; else left out where the table is too wide, higher numbers first */
+	const char *paint; /* what gives its cells their colour, on a terminal; NULL: none */
 };
 
 struct table {
