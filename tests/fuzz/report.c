@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report.c - what is made of such a recording: the report as text, as JSON and as CSV, counters, and all formats that it
- * is exported to.
+ * report.c - what is made of such a recording: the report as text, as JSON and as CSV, counters, and all formats that
+ * it is exported to.
  */
 #include <fcntl.h>
 #include <unistd.h>

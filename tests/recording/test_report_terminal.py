@@ -21,7 +21,7 @@ pytestmark = pytest.mark.files
 S = 10**9
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]|\r")
 
-# Each reading of the file takes its time; from the n-th on, for ever.
+# Each reading of the file takes its time; the n-th takes for ever, and that is said.
 SLOW = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,9 +32,12 @@ static ssize_t slow(const char *name, int fd, void *to, size_t size, off_t at)
 	static int calls;
 	ssize_t (*real)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, name);
 
-	if (++calls >= atoi(getenv("STOP_AT")))
-		pause();
-	usleep(100000);
+	if (++calls >= atoi(getenv("STOP_AT"))) {
+		if (write(2, "stopped", 7) == 7)
+			pause();
+	}
+	if (calls > 15) /* the file has been opened */
+		usleep(atoi(getenv("SLOW_US")));
 	return real(fd, to, size, at);
 }
 ssize_t pread(int fd, void *to, size_t size, off_t at) { return slow("pread", fd, to, size, at); }
@@ -86,7 +89,7 @@ def shown(*arguments, **keywords):
 
 
 def scheduled(tid, queued):
-    return f"scheduled {tid} {10 * S} {S} {queued} 2 0\n"
+    return f"scheduled {tid} {13 * S // 10} {S // 10} {queued} 2 0\n"
 
 
 def many_things():
@@ -100,9 +103,9 @@ def many_things():
             text += composed.send(tid, at + late, at + late + ms, tid % 4, number, 1000, comm=0, **place)
             text += composed.call(tid, at + late + ms, at + 30 * ms, "MPI_Barrier", **place,
                                   **{"comm.id": 0, "comm.rank": tid - 1})
-            text += composed.call(tid, at + 30 * ms, at + 31 * ms, "malloc", size=1000, **place)
+            text += composed.call(tid, at + 30 * ms, at + 31 * ms, "malloc", nbytes=1000, **place)
         at += 40 * ms
-    return text + "".join(scheduled(tid, 4 * S) for tid in range(1, 5)) + f"lost 1 5\nend {10 * S}\n"
+    return text + "".join(scheduled(tid, 6 * S // 10) for tid in range(1, 5)) + f"lost 1 5\nend {13 * S // 10}\n"
 
 
 @pytest.fixture(scope="module", name="recording")
@@ -180,7 +183,7 @@ PROGRESS = re.compile(r"reading( \(pass \d\))?: \d+ % of [\d.]+ [KMG]?i?B")
 
 def test_how_far_the_reading_is(recording, slow, tmp_path):
     with open(tmp_path / "report", "wb") as output:
-        said = OnTerminal("report", recording, output=output, STOP_AT="1000000", **slow).finish()
+        said = OnTerminal("report", recording, output=output, STOP_AT="1000000", SLOW_US="80000", **slow).finish()
     assert said[0] == 0 and PROGRESS.search(said[1]) and said[1].endswith("\r\x1b[K"), "and it is gone at the end"
     alone = gaspbpf.run("report", recording)
     assert (tmp_path / "report").read_text() == alone.stdout and not PROGRESS.search(alone.stderr)
@@ -188,7 +191,7 @@ def test_how_far_the_reading_is(recording, slow, tmp_path):
 
 def test_quiet(recording, slow, tmp_path):
     with open(tmp_path / "report", "wb") as output:
-        status, said = OnTerminal("report", "-q", recording, output=output, STOP_AT="1000000", **slow).finish()
+        status, said = OnTerminal("report", "-q", recording, output=output, STOP_AT="1000000", SLOW_US="80000", **slow).finish()
     assert (status, said) == (0, "")
 
 
@@ -196,8 +199,8 @@ def test_quiet(recording, slow, tmp_path):
 def test_it_ends_at_once(recording, slow, tmp_path, number):
     """In the midst of a reading that never ends."""
     with open(tmp_path / "report", "wb") as output:
-        reading = OnTerminal("report", recording, output=output, STOP_AT="14", **slow)
-        reading.read(b"reading")
+        reading = OnTerminal("report", recording, output=output, STOP_AT="14", SLOW_US="0", **slow)
+        reading.read(b"stopped")
         if number == signal.SIGINT:
             os.write(reading.terminal, b"\x03")
         else:

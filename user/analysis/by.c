@@ -180,10 +180,7 @@ static int find_peer(struct by *s, const struct accounted_call *call, uint64_t *
 	int64_t rank;
 	int error = communication_peer(s->communication, call, &rank);
 
-	*key = rank >= 0            ? (uint64_t)rank
-	       : rank == PEER_NONE   ? BY_NONE
-	       : rank == PEER_NOBODY ? BY_NOBODY
-				     : BY_UNKNOWN;
+	*key = rank >= 0 ? (uint64_t)rank : rank == PEER_NONE ? BY_NONE : rank == PEER_NOBODY ? BY_NOBODY : BY_UNKNOWN;
 	return error;
 }
 

@@ -27,7 +27,7 @@ struct by_member {
 };
 
 struct by_group {
-	uint64_t key[GROUPING_MOST]; /* by grouping.by: an index of the definitions, an event, a rank, ... */
+	uint64_t key[GROUPING_MOST];  /* by grouping.by: an index of the definitions, an event, a rank, ... */
 	uint64_t self[GROUPING_MOST]; /* ns: of all groups that begin with the same keys, so many + 1 of them */
 	struct by_sums sums;
 	/* At the end: the processes that have any of it, and who of them has the least and the most self time. */
@@ -45,7 +45,7 @@ struct by {
 	struct by_member *members;
 	size_t nmembers, members_room;
 	struct index member_index;
-	uint32_t *lines; /* by site: the first of the same line */
+	uint32_t *lines;             /* by site: the first of the same line */
 	void *locks, *communication; /* states of these analyses, which know what calls name */
 	struct by_sums others;       /* calls that have no lock or no peer */
 	struct by_sums beyond;       /* calls for which there was no room */

@@ -92,8 +92,7 @@ static void print_table(const struct by *s, const struct printer *p, size_t show
 	struct table t = { 0 };
 
 	for (unsigned i = 0; i < s->grouping.count; i++)
-		table_column(&t,
-			     &(struct column){ .title = titles[s->grouping.by[i]], .left = true, .shrinks = true });
+		table_column(&t, &(struct column){ .title = titles[s->grouping.by[i]], .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "Calls" });
 	table_column(&t, &(struct column){ .title = "Total", .drop = 1 });
 	table_column(&t, &(struct column){ .title = "Self" });

@@ -103,9 +103,10 @@ static void print_events(void *state, const struct printer *p)
 	if (posts)
 		fputs("*: as the receives were posted; less may have come.\n", p->out);
 	if (with_inner)
-		printer_paragraph(p, "",
-				  "Inner: calls that the runtime made to itself. They are in no other column, and their "
-				  "time is that of the call around them.");
+		printer_paragraph(
+			p, "",
+			"Inner: calls that the runtime made to itself. They are in no other column, and their "
+			"time is that of the call around them.");
 }
 
 static int by_event(const void *a, const void *b)

@@ -41,7 +41,8 @@ static const struct basis bases[] = {
 	{ "critical_path", "measured", "no other thread does as much of it", 0 },
 	{ "starved", "measured", "the kernel's own account: a tenth of the thread's time, and half a second", 0, true },
 	{ "lock_contention", "measured", "1 % of the threads' time", 0 },
-	{ "lock_convoy", "measured", "most releases find somebody waiting, and handing on takes longer than holding", 0 },
+	{ "lock_convoy", "measured", "most releases find somebody waiting, and handing on takes longer than holding",
+	  0 },
 	{ "failed_tries", "measured", "1 % of the threads' time", 0, true },
 	{ "hot_event", "measured", "a tenth of the threads' time", 0 },
 	{ "team_wait", "measured", "a tenth of the threads' time", 0 },
@@ -94,8 +95,8 @@ static void explain_instances(const struct printer *p, const struct finding *f)
 	if (!f->ninstances)
 		return;
 	fputc('\n', p->out);
-	printer_paragraph(p, "",
-			  "The worst of it, by the time from the beginning of the observation, as a Chrome trace has it:");
+	printer_paragraph(
+		p, "", "The worst of it, by the time from the beginning of the observation, as a Chrome trace has it:");
 	for (size_t i = 0; i < f->ninstances; i++) {
 		const struct finding_instance *instance = &f->instances[i];
 
@@ -131,7 +132,8 @@ static void explain_regularity(const struct printer *p, const struct finding *f)
 		snprintf(text, sizeof(text), "How regular: %s of %s %s, %s.", format_count(count, of->times),
 			 format_count(all, of->of), of->what, times);
 	else
-		snprintf(text, sizeof(text), "How regular: %s %s, %s.", format_count(count, of->times), of->what, times);
+		snprintf(text, sizeof(text), "How regular: %s %s, %s.", format_count(count, of->times), of->what,
+			 times);
 	fputc('\n', p->out);
 	printer_paragraph(p, "", text);
 }

@@ -465,7 +465,9 @@ static int note_phases(const struct phases *s, struct report *r)
 								 .from = it->parts[i].from,
 								 .to = it->parts[i].to,
 								 .number = it->parts[i].number,
-								 .iterations = it->parts[i].count ? it->parts[i].iterations : 0 };
+								 .iterations = it->parts[i].count
+										       ? it->parts[i].iterations
+										       : 0 };
 	return 0;
 }
 

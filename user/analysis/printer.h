@@ -23,7 +23,7 @@ struct printer {
 	FILE *out;
 	const char *bold, *plain; /* "" where there are no colours, */
 	const char *bar_paint;    /* then NULL: the colour of bars */
-	int *error; /* the first; what was printed is not whole then */
+	int *error;               /* the first; what was printed is not whole then */
 };
 
 /* The title, and what is to be said beside it. */

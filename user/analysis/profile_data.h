@@ -226,11 +226,11 @@ struct finding {
 	} * instances;
 	size_t ninstances;
 	const struct people *culprits, *victims; /* its owner's; NULL: the thread is the only one */
-	double level; /* that it is chance; 0: what its kind has (findings_evidence.c) */
+	double level;                            /* that it is chance; 0: what its kind has (findings_evidence.c) */
 	/* How often, and how evenly, it happens. */
 	struct finding_regularity {
-		const char *what;   /* in the plural: "iterations", "waits"; NULL: not said */
-		uint64_t times, of; /* in so many of so many */
+		const char *what;       /* in the plural: "iterations", "waits"; NULL: not said */
+		uint64_t times, of;     /* in so many of so many */
 		double mean, deviation; /* ns; below 0: not known */
 		uint64_t least, most;   /* ns; most 0: not known */
 	} regularity;
@@ -266,7 +266,7 @@ struct report {
 		const char *name; /* "before", "iterations", "after" */
 		uint64_t from, to;
 		uint64_t number, iterations; /* the first of them, from 0 on; 0: it has none */
-	} *phases;
+	} * phases;
 	size_t nphases;                  /* of the main iterations, in the order of time (phases.c) */
 	const struct grouping *grouping; /* what the user wants calls to be summed up by (by.c) */
 	bool outs;                       /* probes of some events were out for a while */

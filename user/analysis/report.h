@@ -22,8 +22,8 @@ struct report_style {
 	unsigned width; /* columns of the terminal; 0: no limit (a pipe) */
 	bool colour;
 	enum report_bars bars; /* beside shares of time */
-	unsigned top; /* rows per table; 0: all */
-	bool sites;   /* every event with its call sites, instead of the ten hottest of all */
+	unsigned top;          /* rows per table; 0: all */
+	bool sites;            /* every event with its call sites, instead of the ten hottest of all */
 };
 
 struct reporter *reporter_new(void); /* NULL: out of memory */

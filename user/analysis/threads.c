@@ -168,46 +168,44 @@ static struct fold *fold_threads(const struct report *r, size_t *count)
 	return NULL;
 }
 
+/* "ranks 0-63"; the name of threads that are beside their processes' first ones. */
+static const char *fold_label(const struct printer *p, const struct fold *fold, char *text, size_t room)
+{
+	if (fold->main || !fold->name)
+		return people_label(p->r->d, &fold->who, text, room);
+	snprintf(text, room, "%s", log_safe(fold->name));
+	return text;
+}
+
 static void print_fold(const struct printer *p, struct table *t, const struct fold *fold, const struct shown *shown)
 {
 	char label[LABEL_ROOM];
 
-	if (fold->main || !fold->name)
-		people_label(p->r->d, &fold->who, label, sizeof(label));
-	else
-		snprintf(label, sizeof(label), "%s", log_safe(fold->name));
-	table_cell(t, "%s", label);
+	table_cell(t, "%s", fold_label(p, fold, label, sizeof(label)));
 	table_cell(t, "%zu", fold->count);
 	print_shares(p, t, &fold->sum, &fold->scheduled, shown);
 }
 
-/* "ranks 0-63: wait from 2.1 % (rank 5) to 88.0 % (rank 2)" */
+/* "ranks 0-63: wait from 2.1% (rank 5) to 88.0% (rank 2); outside from ..." */
 static void print_spread(const struct printer *p, const struct fold *fold, const struct shown *shown)
 {
-	struct paragraph paragraph = printer_item(p, "-");
-	char label[LABEL_ROOM], least[LABEL_ROOM], most[LABEL_ROOM];
-	bool some = false;
+	char label[LABEL_ROOM], least[LABEL_ROOM], most[LABEL_ROOM], text[KINDS * (2 * LABEL_ROOM + 100) + LABEL_ROOM];
+	size_t length = 0;
 
 	for (int kind = 0; kind < KINDS; kind++) {
 		const struct extreme *low = &fold->least[kind], *high = &fold->most[kind];
 
 		if ((kind < SHARES && !shown->used[kind]) || high->percent - low->percent < SPREAD_LEAST)
 			continue;
-		if (!some)
-			paragraph_words(&paragraph, "%s:",
-					fold->main || !fold->name
-						? people_label(p->r->d, &fold->who, label, sizeof(label))
-						: log_safe(fold->name));
-		paragraph_words(&paragraph, "%s%s from %.1f%% (%s) to %.1f%% (%s)", some ? "; " : "",
-				kind < SHARES ? report_shares[kind].name : "outside", low->percent,
-				thread_label(p->r->d, low->thread, least, sizeof(least)), high->percent,
-				thread_label(p->r->d, high->thread, most, sizeof(most)));
-		some = true;
+		length += snprintf(text + length, sizeof(text) - length, "%s %s from %.1f%% (%s) to %.1f%% (%s)",
+				   length ? ";" : "", kind < SHARES ? report_shares[kind].name : "outside",
+				   low->percent, thread_label(p->r->d, low->thread, least, sizeof(least)),
+				   high->percent, thread_label(p->r->d, high->thread, most, sizeof(most)));
 	}
-	if (!some)
-		paragraph_words(&paragraph, "%s: all much alike",
-				fold->main || !fold->name ? people_label(p->r->d, &fold->who, label, sizeof(label))
-							  : log_safe(fold->name));
+	struct paragraph paragraph = printer_item(p, "-");
+
+	paragraph_words(&paragraph, "%s:%s", fold_label(p, fold, label, sizeof(label)),
+			length ? text : " all much alike");
 	paragraph_end(&paragraph);
 }
 

@@ -207,9 +207,10 @@ static int choose(struct reporter *reporter, const struct options *o, const char
 	int error = 0;
 
 	if (o->by && reporter_group(reporter, o->by)) {
-		log_error("report: --by %s: use thread, rank, node, event, line, lock, peer, phase, or up to four of them "
-			  "with commas between, each once",
-			  log_safe(o->by));
+		log_error(
+			"report: --by %s: use thread, rank, node, event, line, lock, peer, phase, or up to four of them "
+			"with commas between, each once",
+			log_safe(o->by));
 		return -EINVAL;
 	}
 	if (o->csv)

@@ -49,7 +49,8 @@ static void watch(void *context, uint64_t at, uint64_t size)
 	if (p->pass > 1)
 		snprintf(pass, sizeof(pass), " (pass %u)", p->pass);
 	if (at > size / 50)
-		log_status("reading%s: %u %% of %s, %s left", pass, (unsigned)(100.0 * at / size), format_bytes(all, size),
+		log_status("reading%s: %u %% of %s, %s left", pass, (unsigned)(100.0 * at / size),
+			   format_bytes(all, size),
 			   time_left(left, (uint64_t)((double)(now - p->began) / at * (size - at))));
 	else
 		log_status("reading%s: %u %% of %s", pass, (unsigned)(100.0 * at / size), format_bytes(all, size));
@@ -86,7 +87,7 @@ static void end_at_once(int number)
 	raise(number); /* SA_RESETHAND: it ends the program now, and who has started it learns of what */
 }
 
-static void catch(int number, struct sigaction *before)
+static void catch (int number, struct sigaction *before)
 {
 	struct sigaction action = { .sa_handler = end_at_once, .sa_flags = SA_RESETHAND | SA_NODEFER };
 
@@ -96,8 +97,8 @@ static void catch(int number, struct sigaction *before)
 
 void report_interrupts_begin(void)
 {
-	catch(SIGINT, &before_interrupt);
-	catch(SIGTERM, &before_end);
+	catch (SIGINT, &before_interrupt);
+	catch (SIGTERM, &before_end);
 }
 
 void report_interrupts_end(void)

@@ -57,9 +57,9 @@ int cli_parse_colours(const char *text, enum cli_colours *colours)
 		const char *name;
 		enum cli_colours colours;
 	} names[] = {
-		{ "auto", COLOURS_AUTO },     { "tty", COLOURS_AUTO },    { "if-tty", COLOURS_AUTO },
-		{ "always", COLOURS_ALWAYS }, { "yes", COLOURS_ALWAYS },  { "force", COLOURS_ALWAYS },
-		{ "never", COLOURS_NEVER },   { "no", COLOURS_NEVER },    { "none", COLOURS_NEVER },
+		{ "auto", COLOURS_AUTO },     { "tty", COLOURS_AUTO },   { "if-tty", COLOURS_AUTO },
+		{ "always", COLOURS_ALWAYS }, { "yes", COLOURS_ALWAYS }, { "force", COLOURS_ALWAYS },
+		{ "never", COLOURS_NEVER },   { "no", COLOURS_NEVER },   { "none", COLOURS_NEVER },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -77,7 +77,7 @@ void cli_style(struct report_style *style, enum cli_colours colours)
 
 	style->width = cli_width();
 	style->colour = colours == COLOURS_ALWAYS || (colours == COLOURS_AUTO && cli_colour());
-	style->bars = !pictures                                                    ? BARS_NONE
+	style->bars = !pictures                                                ? BARS_NONE
 		      : is_utf8() && !(is_dumb() && colours != COLOURS_ALWAYS) ? BARS_UNICODE
 									       : BARS_ASCII;
 }

@@ -13,6 +13,7 @@
 #include "util/utf8.h"
 
 #define LEAST_CELL 20 /* columns left of a cell that shrinks */
+#define TINY_CELL 8   /* the same where even that is too wide */
 
 void table_column(struct table *t, const struct column *column)
 {
@@ -97,6 +98,22 @@ static void shrink(const struct table *t, size_t *widths, const bool *shown, siz
 	}
 }
 
+/* The widest of those that may shrink, always, until all fits or none is left. */
+static void squeeze(const struct table *t, size_t *widths, const bool *shown, size_t width)
+{
+	size_t widest;
+
+	do {
+		widest = t->ncolumns;
+		for (size_t i = 0; i < t->ncolumns && total_width(t, widths, shown) > width; i++)
+			if (shown[i] && t->columns[i].shrinks && widths[i] > TINY_CELL &&
+			    (widest == t->ncolumns || widths[i] > widths[widest]))
+				widest = i;
+		if (widest < t->ncolumns)
+			widths[widest]--;
+	} while (widest < t->ncolumns);
+}
+
 static void fit(const struct table *t, size_t *widths, bool *shown, size_t width)
 {
 	size_t full[TABLE_COLUMNS];
@@ -107,6 +124,8 @@ static void fit(const struct table *t, size_t *widths, bool *shown, size_t width
 		if (width)
 			shrink(t, widths, shown, width);
 	} while (width && total_width(t, widths, shown) > width && drop_one(t, shown));
+	if (width)
+		squeeze(t, widths, shown, width);
 }
 
 static void print_spaces(FILE *out, size_t count)
