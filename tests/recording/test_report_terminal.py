@@ -183,15 +183,17 @@ PROGRESS = re.compile(r"reading( \(pass \d\))?: \d+ % of [\d.]+ [KMG]?i?B")
 
 def test_how_far_the_reading_is(recording, slow, tmp_path):
     with open(tmp_path / "report", "wb") as output:
-        said = OnTerminal("report", recording, output=output, STOP_AT="1000000", SLOW_US="80000", **slow).finish()
-    assert said[0] == 0 and PROGRESS.search(said[1]) and said[1].endswith("\r\x1b[K"), "and it is gone at the end"
+        status, said = OnTerminal("report", recording, output=output, STOP_AT="1000000", SLOW_US="80000",
+                                  **slow).finish()
+    assert status == 0 and PROGRESS.search(said) and said.endswith("\r\x1b[K"), "and it is gone at the end"
     alone = gaspbpf.run("report", recording)
     assert (tmp_path / "report").read_text() == alone.stdout and not PROGRESS.search(alone.stderr)
 
 
 def test_quiet(recording, slow, tmp_path):
     with open(tmp_path / "report", "wb") as output:
-        status, said = OnTerminal("report", "-q", recording, output=output, STOP_AT="1000000", SLOW_US="80000", **slow).finish()
+        status, said = OnTerminal("report", "-q", recording, output=output, STOP_AT="1000000", SLOW_US="80000",
+                                  **slow).finish()
     assert (status, said) == (0, "")
 
 

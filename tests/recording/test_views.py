@@ -211,7 +211,8 @@ def test_what_nothing_has(recording, tmp_path):
     assert [row["line"] for row in by(alone, "line")["rows"]] == [None]
 
 
-@pytest.mark.parametrize("what", ["", "ranks", "rank,", "rank,rank", ",rank", "rank,event,line,peer,lock", "rank event"])
+@pytest.mark.parametrize("what", ["", "ranks", "rank,", "rank,rank", ",rank", "rank,event,line,peer,lock",
+                                  "rank event"])
 def test_names_that_there_are_not(recording, what):
     assert "use thread, rank, node, event, line, lock, peer, phase" in report("--by", what, recording, expect=1).stderr
 
