@@ -456,6 +456,21 @@ static char *peer_label(const struct definitions *d, uint64_t rank, char *text, 
 	return text;
 }
 
+/* Processes have locks of their own at the same address. */
+static char *lock_label_of(const struct by *s, uint64_t number, char *text, size_t room)
+{
+	const struct definitions *d = s->r->d;
+	const struct lock *lock = &((struct locks *)s->locks)->locks[number];
+	char label[LABEL_ROOM], whose[LABEL_ROOM];
+
+	lock_label(s->locks, lock, label, sizeof(label));
+	if (d->nprocesses > 1 && lock->key.process < d->nprocesses)
+		snprintf(text, room, "%s, %s", label, process_label(d, lock->key.process, whose, sizeof(whose)));
+	else
+		snprintf(text, room, "%s", label);
+	return text;
+}
+
 static char *phase_label(const struct report *r, uint64_t number, char *text, size_t room)
 {
 	const struct report_phase *phase = &r->phases[number];
@@ -491,7 +506,7 @@ char *by_label(const struct by *s, enum grouped_by by, uint64_t key, char *text,
 	case BY_LINE:
 		return site_label(d, (uint32_t)key, text, room);
 	case BY_LOCK:
-		return lock_label(s->locks, &((struct locks *)s->locks)->locks[key], text, room);
+		return lock_label_of(s, key, text, room);
 	case BY_PEER:
 		return peer_label(d, key, text, room);
 	case BY_PHASE:

@@ -64,7 +64,7 @@ static void say_regions(const struct printer *p, const char *event)
 static void print_events(void *state, const struct printer *p)
 {
 	static const struct column columns[] = {
-		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 2 },
+		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 3 },
 		{ .title = "Max" },   { .title = "Mean" }, { .title = "% wall" },
 	};
 	struct table t = { 0 };
@@ -85,7 +85,7 @@ static void print_events(void *state, const struct printer *p)
 	if (printer_has_bars(p))
 		table_column(&t, &(struct column){ .title = "", .left = true, .drop = 4, .paint = p->bar_paint });
 	if (with_bytes)
-		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
+		table_column(&t, &(struct column){ .title = "Bytes", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_inner, with_bytes);
 	printer_heading(

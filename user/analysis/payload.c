@@ -11,8 +11,7 @@ static bool has_payload_row(const struct printer *p, const struct tally *tally)
 {
 	if (p->whole)
 		return tally->known_bytes || tally->known_sent || tally->known_received || tally->unknown_bytes;
-	return (tally->known_sent && tally->known_received) || (tally->known_bytes && tally->unknown_bytes) ||
-	       (printer_is_narrow(p) && tally->known_bytes);
+	return (tally->known_sent && tally->known_received) || (tally->known_bytes && tally->unknown_bytes);
 }
 
 static void print_payload(void *state, const struct printer *p)

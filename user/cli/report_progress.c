@@ -8,7 +8,7 @@
 #include "cli/report_progress.h"
 
 #include <signal.h>
-#include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "util/clock.h"
