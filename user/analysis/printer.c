@@ -101,7 +101,6 @@ static void print_warning(const struct printer *p)
 	char text[LABEL_ROOM + 200];
 	int error = scheduling_warning(p->r, text, sizeof(text));
 
-	*p->warns = false;
 	*p->error = *p->error ?: error;
 	if (*text)
 		printer_paragraph(p, "", text);
@@ -116,7 +115,7 @@ void printer_heading(const struct printer *p, const char *note)
 	fprintf(p->out, "\n%s%s%s%s", p->bold, p->title, p->plain, *note ? " " : "");
 	paragraph_words(&paragraph, "%s", note);
 	paragraph_end(&paragraph);
-	if (p->warns && *p->warns)
+	if (p->warns)
 		print_warning(p);
 }
 

@@ -402,7 +402,6 @@ static bool has_text(const struct reporter *r, const struct made_analysis *one)
 int reporter_print(struct reporter *r, FILE *out, const struct report_style *style)
 {
 	int error = reporter_finish(r);
-	bool warns;
 	struct printer p = {
 		.r = &r->report,
 		.style = style,
@@ -411,14 +410,13 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 		.bold = style->colour ? "\033[1m" : "",
 		.plain = style->colour ? "\033[0m" : "",
 		.bar_paint = style->colour ? "\033[36m" : NULL,
-		.warns = &warns,
 	};
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < r->count; i++) {
 		p.title = r->all[i].is->title;
-		warns = r->all[i].is->of_waiting;
+		p.warns = r->all[i].is->of_waiting;
 		p.whole = r->all[i].chosen;
 		if (has_text(r, &r->all[i]))
 			r->all[i].is->print(r->all[i].state, &p);
