@@ -507,7 +507,7 @@ static int json_text(const struct reporter *r, const struct made_analysis *one, 
 		json_init_file(j, to, false);
 		one->is->json(one->state, &r->report, j);
 		error = json_finish_file(j, to);
-		if (fclose(to) && !error)
+		if ((fclose(to) || !*text) && !error) /* glibc tells of no memory by NULL alone */
 			error = -ENOMEM;
 	}
 	free(j);
