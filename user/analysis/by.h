@@ -51,7 +51,7 @@ struct by {
 	struct by_sums beyond;       /* calls for which there was no room */
 };
 
-/* What the key means, for people. Into text, which is returned. */
+/* by_labels.c: what the key means, for people. Into text, which is returned. */
 char *by_label(const struct by *s, enum grouped_by by, uint64_t key, char *text, size_t room);
 
 /* by_print.c */
