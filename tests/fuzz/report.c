@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report.c - what is made of such a recording: the report as text and as JSON, counters, and all formats that it is
- * exported to.
+ * report.c - what is made of such a recording: the report as text, as JSON and as CSV, counters, and all formats that
+ * it is exported to.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -36,6 +36,19 @@ static void report(struct recording *r, FILE *out, bool floor)
 	reporter_free(reporter);
 }
 
+static void report_by(struct recording *r, FILE *out, const char *what)
+{
+	struct report_style style = { .width = 80, .bars = BARS_UNICODE };
+	struct reporter *reporter = reporter_new();
+
+	must(reporter && !reporter_group(reporter, what));
+	if (!reporter_read(reporter, r)) {
+		reporter_print(reporter, out, &style);
+		reporter_print_csv(reporter, NULL, out);
+	}
+	reporter_free(reporter);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static FILE *out;
@@ -52,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	report(r, out, false);
 	report(r, out, true);
+	report_by(r, out, "rank,event,thread,node");
+	report_by(r, out, "phase,line,lock,peer");
 	for (const struct exporter *const *e = exporters; *e; e++)
 		(*e)->write(r, null, spare, "input");
 	recording_close(r);

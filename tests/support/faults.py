@@ -427,6 +427,7 @@ def scenarios(target, folder):
     found = [
         Scenario("report", ["report", recorded], exact=str),
         Scenario("report-json", ["report", "--json", "--sites", "--histogram", recorded], exact=str),
+        Scenario("report-by", ["report", "--by", "line,peer,lock,phase", "--csv", recorded], exact=str),
         Scenario("counters", ["report", "--counters", recorded], exact=str),
         Scenario("export-json", ["export", recorded, "-o", folder / "x.json"], output=folder / "x.json", exact=str),
         Scenario("export-gz", ["export", recorded, "-o", folder / "x.json.gz"], output=folder / "x.json.gz", exact=str),

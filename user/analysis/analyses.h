@@ -15,6 +15,7 @@
 	ROW(processes)                           \
 	ROW(left_out)                            \
 	ROW(findings)                            \
+	ROW(by)                                  \
 	ROW(events)                              \
 	ROW(missing)                             \
 	ROW(histogram)                           \

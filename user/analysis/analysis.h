@@ -31,6 +31,7 @@
 #ifndef GASPBPF_ANALYSIS_H
 #define GASPBPF_ANALYSIS_H
 
+#include "analysis/grouping.h"
 #include "analysis/profile_data.h"
 #include "analysis/report.h"
 #include "simulate/relations.h"
@@ -67,6 +68,7 @@ struct analysis {
 	const char *title; /* heads its section of the text (printer_heading()); NULL: it has no section of its own */
 	bool asked;        /* it is made only where somebody asks for it by its name */
 	bool of_calls;     /* it has nothing to print where no call was observed */
+	bool of_waiting;   /* it is about who waits for whom: its section says if threads had no CPU */
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
 	/* event() is told of calls only where there was one of a probe of which this holds. NULL: of any of its roles.
@@ -111,13 +113,12 @@ struct reporter {
 	struct made_analysis *all;   /* in the order of the table */
 	size_t count;
 	bool some; /* only those that were chosen are told */
+	struct grouping grouping;
 	struct report report;
 	bool finished; /* report is made */
 };
 
 /* reporter_new() with another table, which ends with a NULL. */
 struct reporter *reporter_of(const struct analysis *const *table);
-/* Sums up, once, and lets the analyses make something of it: reporter->report is good from then on. 0 or -errno. */
-int reporter_finish(struct reporter *reporter);
 
 #endif

@@ -12,6 +12,7 @@
 #include "util/log.h"
 
 #define HOTTEST_SITES 10
+#define WORTH_SHARE 100 /* one in so many of the threads' time */
 
 /* Which lines of the program were behind it, where a library has made the call. */
 static void print_chains(const struct printer *p, struct table *t, const struct site_row *site)
@@ -58,6 +59,12 @@ static void print_sites_by_event(const struct printer *p, struct table *t)
 	}
 }
 
+/* In the whole report a place that has no hundredth of the time says nothing that the table of events does not. */
+static bool is_worth_a_row(const struct printer *p, const struct site_row *site)
+{
+	return p->whole || site->total >= p->r->wall / WORTH_SHARE;
+}
+
 static void print_rows(const struct printer *p)
 {
 	static const struct column columns[] = {
@@ -67,6 +74,7 @@ static void print_rows(const struct printer *p)
 		{ .title = "Total" },
 	};
 	struct table t = { 0 };
+	size_t most = p->whole ? printer_rows(p, p->r->nsites) : HOTTEST_SITES, left = most, more = 0;
 
 	if (!p->r->nsites)
 		return;
@@ -74,17 +82,27 @@ static void print_rows(const struct printer *p)
 		table_column(&t, &columns[i]);
 	if (p->style->sites)
 		print_sites_by_event(p, &t);
-	for (size_t i = 0, left = p->style->sites ? 0 : HOTTEST_SITES; i < p->r->nsites && left; i++) {
+	for (size_t i = 0; i < p->r->nsites && !p->style->sites; i++) {
 		if (p->r->profile->events[p->r->sites[i].event].is_inner)
 			continue;
+		if (!left || !is_worth_a_row(p, &p->r->sites[i])) {
+			more++;
+			continue;
+		}
 		print_site(p, &t, &p->r->sites[i]);
 		left--;
+	}
+	if (!t.ncells && !t.failed) {
+		table_free(&t);
+		return;
 	}
 	printer_heading(p, p->style->sites ? (p->r->calls > p->r->delivered ? "  (of the calls on the timeline)" : "")
 			   : p->r->calls > p->r->delivered
 				   ? "  (the hottest on the timeline, with all that happened inside; --sites: by event)"
 				   : "  (the hottest, with all that happened inside; --sites: by event)");
 	printer_table(p, &t);
+	if (more && !p->style->sites)
+		fprintf(p->out, "... and %zu more%s\n", more, p->whole ? "" : ": --section sites");
 }
 
 /* A text has calls of one line in one row. */

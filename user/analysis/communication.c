@@ -443,6 +443,40 @@ static int span(void *state, const struct accounted_call *call)
 	return error ?: add_call(c, call, probe, place);
 }
 
+/* Who has sent it, of what a receive names; of several the first that is known. */
+static int64_t sender_of(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe)
+{
+	const struct def_probe *def = &c->d->probes[call->span->probe];
+	int64_t rank = PEER_NONE;
+
+	for (uint32_t i = 0; i < def->nvalues && i < INT16_MAX && rank < 0; i++)
+		if (def->values[i].meaning == MEANING_PEER && def->values[i].side != SIDE_SEND &&
+		    !def->values[i].unobservable)
+			rank = rank_named(c, call, probe, (int16_t)i);
+	return rank == PEER_NOBODY ? PEER_UNKNOWN : rank; /* a receive from anybody */
+}
+
+int communication_peer(void *state, const struct accounted_call *call, int64_t *rank)
+{
+	struct communication *c = state;
+	struct comm_probe *probe;
+	int16_t value;
+
+	*rank = PEER_NONE;
+	if (call->inner || c->d->threads[call->span->thread].process >= c->d->nprocesses)
+		return 0;
+	if (reach(c, call))
+		return -ENOMEM;
+	probe = &c->probes[call->span->probe];
+	if (!probe->looked && learn_probe(c, call, probe))
+		return -ENOMEM;
+	if (call->role == ROLE_WINDOW && note_window(c, call))
+		return -ENOMEM;
+	value = probe->to >= 0 ? probe->to : probe->from;
+	*rank = value >= 0 ? rank_named(c, call, probe, value) : sender_of(c, call, probe);
+	return 0;
+}
+
 static int gap(void *state, const struct definitions *d, const struct gap *gap)
 {
 	struct communication *c = state;

@@ -210,6 +210,14 @@ static inline bool comm_number(const struct comm_probe *probe, const struct span
 	return prepared_number(&probe->values[value], &sent, number);
 }
 
+/* Whom a call names, of those that communicate: its rank in the job. */
+#define PEER_UNKNOWN (-1)
+#define PEER_NOBODY (-2) /* it stands for nobody */
+#define PEER_NONE (-3)   /* the call names nobody at all */
+/* state: of analysis_communication, which need not be told of the call. To be asked of all calls, since some say what
+ * others mean. 0 or -ENOMEM. */
+int communication_peer(void *state, const struct accounted_call *call, int64_t *rank);
+
 /* communication_habits.c. */
 /* A call from the place; pair: the one whose message of so many bytes it is, NO_INDEX: it is none. 0 or -ENOMEM. */
 int habits_note(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,

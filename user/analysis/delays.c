@@ -226,6 +226,18 @@ static void how_long(const struct delays *s, const struct delay *delay, const st
 			 percent(delay->lasted - awake, delay->lasted));
 }
 
+/* How long it takes, of all times that the thread does that. */
+static struct finding_regularity regularity(const struct delay *delay)
+{
+	double mean = delay->times ? (double)delay->lasted / delay->times : 0;
+
+	return (struct finding_regularity){ .what = delay->times ? "times that it does this" : NULL,
+					    .times = delay->times,
+					    .of = delay->times,
+					    .mean = mean,
+					    .deviation = sqrt(variance(delay->times, delay->lasted, delay->squares)) };
+}
+
 static int find(struct delays *s, struct report *r)
 {
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
@@ -242,6 +254,8 @@ static int find(struct delays *s, struct report *r)
 					   .weight = delay_all(delay),
 					   .instances = delay->worst,
 					   .ninstances = delay->nworst,
+					   .victims = &delay->waiting,
+					   .regularity = regularity(delay),
 					   .section = "delays" };
 
 		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
@@ -492,6 +506,7 @@ const struct analysis analysis_delays = {
 	.name = "delays",
 	.title = "Who is waited for",
 	.of_calls = true,
+	.of_waiting = true,
 	.begin = begin,
 	.relations = &relations,
 	.related = related,

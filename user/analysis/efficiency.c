@@ -41,9 +41,9 @@ static void print(void *state, const struct printer *p)
 	} rows[] = {
 		{ "Parallel efficiency", e->parallel, "work of all, of all threads' time" },
 		{ "  Load balance", e->load_balance, "mean work, of the most that a thread has" },
-		{ "  Communication", e->communication, "the most that a thread works, of the time of the run" },
-		{ "    Serialisation", e->serialisation, "the same, were the network ideal: waiting for others" },
-		{ "    Transfer", e->transfer, "time on an ideal network, of the time of the run" },
+		{ "  Communication", e->communication, "the most that a thread works, of the run" },
+		{ "    Serialisation", e->serialisation, "the same on an ideal network: waiting for others" },
+		{ "    Transfer", e->transfer, "time on an ideal network, of the run" },
 	};
 	char text[FORMAT_SIZE];
 
@@ -105,6 +105,7 @@ const struct analysis analysis_efficiency = {
 	.name = "efficiency",
 	.title = "Efficiency",
 	.of_calls = true,
+	.of_waiting = true,
 	.begin = begin,
 	.related = related,
 	.figure = figure,

@@ -26,7 +26,7 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 			bool with_bytes)
 {
 	const struct tally *tally = &event->tally;
-	char text[FORMAT_SIZE], label[LABEL_ROOM];
+	char text[FORMAT_SIZE], label[LABEL_ROOM], bar[BAR_ROOM];
 
 	table_cell(t, "%s", report_event_label(p->r, event->event, label, sizeof(label)));
 	table_cell(t, "%s%s", format_count(text, tally->calls), event->out ? "+" : "");
@@ -39,19 +39,32 @@ static void print_event(const struct printer *p, struct table *t, const struct r
 		table_cell(t, "%s", printer_time(p, text, tally->max));
 		table_cell(t, "%s", printer_time(p, text, tally->time / tally->timed));
 		table_cell(t, "%s%.1f%%", tally_missing(tally) ? "~" : "", percent(tally->likely_self, p->r->wall));
+		if (printer_has_bars(p))
+			table_cell(t, "%s", printer_bar(p, bar, percent(tally->likely_self, p->r->wall)));
 	} else {
 		for (int i = 0; i < 6; i++)
 			table_cell(t, "-");
+		if (printer_has_bars(p))
+			table_cell(t, "%s", "");
 	}
 	if (with_bytes)
 		table_cell(t, "%s%s", printer_bytes(text, tally->bytes, tally->known_bytes, tally->unknown_bytes),
 			   tally->known_bytes && report_event_posts(p->r, event->event) ? "*" : "");
 }
 
+static void say_regions(const struct printer *p, const char *event)
+{
+	char text[LABEL_ROOM + 100];
+
+	snprintf(text, sizeof(text), "%s: Self is waiting for the others, where the shares of its regions were seen.",
+		 event);
+	printer_paragraph(p, "", text);
+}
+
 static void print_events(void *state, const struct printer *p)
 {
 	static const struct column columns[] = {
-		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 2 },
+		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 3 },
 		{ .title = "Max" },   { .title = "Mean" }, { .title = "% wall" },
 	};
 	struct table t = { 0 };
@@ -69,8 +82,10 @@ static void print_events(void *state, const struct printer *p)
 		table_column(&t, &(struct column){ .title = "Inner" });
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
+	if (printer_has_bars(p))
+		table_column(&t, &(struct column){ .title = "", .left = true, .drop = 4, .paint = p->bar_paint });
 	if (with_bytes)
-		table_column(&t, &(struct column){ .title = "Bytes", .drop = 3 });
+		table_column(&t, &(struct column){ .title = "Bytes", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_inner, with_bytes);
 	printer_heading(
@@ -84,15 +99,14 @@ static void print_events(void *state, const struct printer *p)
 	printer_rest(p, shown, p->r->nevents, "events");
 	for (size_t i = 0; i < shown; i++)
 		if (report_begins_regions(p->r, p->r->events[i].event))
-			fprintf(p->out,
-				"%s: Self is waiting for the others, where the shares of its regions were seen.\n",
-				report_event_name(p->r, p->r->events[i].event));
+			say_regions(p, report_event_name(p->r, p->r->events[i].event));
 	if (posts)
 		fputs("*: as the receives were posted; less may have come.\n", p->out);
 	if (with_inner)
-		fputs("Inner: calls that the runtime made to itself. They are in no other column, and their time is "
-		      "that of the call around them.\n",
-		      p->out);
+		printer_paragraph(
+			p, "",
+			"Inner: calls that the runtime made to itself. They are in no other column, and their "
+			"time is that of the call around them.");
 }
 
 static int by_event(const void *a, const void *b)

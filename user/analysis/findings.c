@@ -13,8 +13,8 @@
  * there and another none. Where that is so, both are named.
  */
 #include "analysis/analysis.h"
+#include "analysis/findings.h"
 #include "analysis/printer.h"
-#include "analysis/put.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "util/format.h"
+#include "util/json.h"
 #include "util/log.h"
 
 #define UNMODELLED "unmodelled" /* the kind of a finding about a runtime that nobody sees */
@@ -325,80 +326,11 @@ static void print_findings(void *state, const struct printer *p)
 		printer_paragraph(p, "", r->note);
 }
 
-int findings_explain(const struct printer *p, unsigned number)
-{
-	const struct finding *f = number - 1 < p->r->nfindings ? &p->r->findings[number - 1] : NULL;
-	char time[FORMAT_SIZE], lasted[FORMAT_SIZE], label[LABEL_ROOM], text[LABEL_ROOM + 2 * FORMAT_SIZE];
-
-	if (!f)
-		return -ENOENT;
-	snprintf(text, sizeof(text), "%u.", number);
-	printer_paragraph(p, text, f->text);
-	if (f->ninstances)
-		fputs("\nThe worst of it, by the time from the beginning of the observation, as a Chrome trace has it:\n",
-		      p->out);
-	for (size_t i = 0; i < f->ninstances; i++) {
-		const struct finding_instance *instance = &f->instances[i];
-
-		fprintf(p->out, "  %14s  %s waits %s\n", format_time(time, instance->start - p->r->start),
-			thread_label(p->r->d, instance->thread, label, sizeof(label)),
-			format_time(lasted, instance->end - instance->start));
-	}
-	if (f->section)
-		fprintf(p->out, "\nMore: gaspbpf report --section %s REC.gasp\n", f->section);
-	return 0;
-}
-
-static void put_share(struct json *j, const struct report *r, const char *key, const struct finding_share *share)
-{
-	json_key(j, key);
-	json_object(j);
-	put_thread_ids(j, r, share->thread);
-	json_key(j, "percent");
-	json_double(j, share->percent);
-	json_end_object(j);
-}
-
-static void put_instances(struct json *j, const struct report *r, const struct finding *f)
-{
-	json_key(j, "instances");
-	json_array(j);
-	for (size_t i = 0; i < f->ninstances; i++) {
-		json_object(j);
-		put_thread_ids(j, r, f->instances[i].thread);
-		json_key_uint(j, "start_ns", f->instances[i].start);
-		json_key_uint(j, "end_ns", f->instances[i].end);
-		json_end_object(j);
-	}
-	json_end_array(j);
-}
-
 static void put_findings(void *state, const struct report *r, struct json *j)
 {
 	json_array(j);
-	for (size_t i = 0; i < r->nfindings; i++) {
-		const struct finding *f = &r->findings[i];
-
-		json_object(j);
-		json_key_string(j, "kind", f->kind);
-		json_key_string(j, "event", f->event == NO_INDEX ? NULL : report_event_name(r, f->event));
-		if (f->thread != NO_INDEX)
-			put_thread_ids(j, r, f->thread);
-		if (f->percent > 0) {
-			json_key(j, "percent");
-			json_double(j, f->percent);
-		}
-		if (f->uneven) {
-			put_share(j, r, "most", &f->most);
-			put_share(j, r, "least", &f->least);
-		}
-		json_key_uint_known(j, "gain_ns", f->gain, f->has_gain);
-		json_key_uint_known(j, "weight_ns", f->weight, f->weight);
-		json_key_string(j, "section", f->section);
-		put_instances(j, r, f);
-		json_key_string(j, "text", f->text);
-		json_end_object(j);
-	}
+	for (size_t i = 0; i < r->nfindings; i++)
+		finding_put(j, r, &r->findings[i]);
 	json_end_array(j);
 }
 

@@ -359,7 +359,14 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 				   .thread = thread ? thread->key.a : NO_INDEX,
 				   .has_site = site,
 				   .site = site ? site->key.a : NO_INDEX,
-				   .weight = of[LOCK_WAIT] };
+				   .weight = of[LOCK_WAIT],
+				   .section = "locks",
+				   .regularity = {
+					   .what = "calls that take it wait",
+					   .times = of[LOCK_CONTENDED],
+					   .of = of[LOCK_ACQUIRED],
+					   .mean = of[LOCK_CONTENDED] ? (double)of[LOCK_WAIT] / of[LOCK_CONTENDED] : 0,
+					   .deviation = -1 } };
 
 	finding.event = profile_event(r->profile, r->d, lock->probe);
 	error = find_gain(s, r, class, &finding);

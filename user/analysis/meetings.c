@@ -290,6 +290,7 @@ const struct analysis analysis_meetings = {
 	.name = "meetings",
 	.title = "Meetings",
 	.of_calls = true,
+	.of_waiting = true,
 	.begin = begin,
 	.relations = &relations,
 	.end = end,

@@ -5,11 +5,13 @@
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 
-/* There is more to say of its payload than the table of events does. */
+/* There is more to say of its payload than the table of events does: that has the bytes, and marks them where some are
+ * not known. */
 static bool has_payload_row(const struct printer *p, const struct tally *tally)
 {
-	return tally->known_sent || tally->known_received || tally->unknown_bytes ||
-	       (printer_is_narrow(p) && tally->known_bytes);
+	if (p->whole)
+		return tally->known_bytes || tally->known_sent || tally->known_received || tally->unknown_bytes;
+	return (tally->known_sent && tally->known_received) || (tally->known_bytes && tally->unknown_bytes);
 }
 
 static void print_payload(void *state, const struct printer *p)
@@ -43,7 +45,9 @@ static void print_payload(void *state, const struct printer *p)
 		table_cell(&t, "%s", tally->unknown_bytes ? format_count(text, tally->unknown_bytes) : "-");
 	}
 	if (t.ncells || t.failed) {
-		printer_heading(p, "  (of events that send or receive, or some of whose bytes are unknown: +)");
+		printer_heading(p, p->whole ? "  (+: of some calls it is not known)"
+					    : "  (of events that send and receive, or some of whose bytes are unknown: "
+					      "+; --section payload: all)");
 		printer_table(p, &t);
 	} else {
 		table_free(&t);

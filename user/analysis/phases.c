@@ -459,9 +459,30 @@ static int gap(void *state, const struct definitions *d, const struct gap *gap)
 	return 0;
 }
 
+/* For others to ask when they were. */
+static int note_phases(const struct phases *s, struct report *r)
+{
+	const struct iterating *it = s->found;
+
+	if (!s->nfound)
+		return 0;
+	r->phases = calloc(it->nparts + 1, sizeof(*r->phases));
+	if (!r->phases)
+		return -ENOMEM;
+	for (size_t i = 0; i < it->nparts; i++)
+		r->phases[r->nphases++] = (struct report_phase){ .name = it->parts[i].name,
+								 .from = it->parts[i].from,
+								 .to = it->parts[i].to,
+								 .number = it->parts[i].number,
+								 .iterations = it->parts[i].count
+										       ? it->parts[i].iterations
+										       : 0 };
+	return 0;
+}
+
 static int end(void *state, struct report *r)
 {
-	return phases_find(state, r) ?: phases_tell(state, r);
+	return phases_find(state, r) ?: note_phases(state, r) ?: phases_tell(state, r);
 }
 
 static void phases_free(void *state)

@@ -125,6 +125,14 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 		return 0;
 	finding.thread = culprit(it, &worst->blame);
 	finding.weight = cost * it->nmembers;
+	finding.culprits = worst->blame.known ? &worst->blame.who : NULL;
+	finding.regularity = (struct finding_regularity){ .what = "iterations",
+							  .times = count,
+							  .of = it->iterations,
+							  .mean = it->mean,
+							  .deviation = it->variation * it->mean,
+							  .least = it->shortest,
+							  .most = it->longest };
 	error = find_gain(r, it, &finding);
 	if (error)
 		return error;
@@ -155,6 +163,13 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 		return 0;
 	finding.thread = culprit(it, &part->blame);
 	finding.weight = cost * it->nmembers;
+	finding.culprits = part->blame.known ? &part->blame.who : NULL;
+	finding.level = part->chance;
+	finding.regularity = (struct finding_regularity){ .what = "iterations",
+							  .times = part->iterations,
+							  .of = it->iterations,
+							  .mean = part->mean,
+							  .deviation = -1 };
 	blame_text(s, it, &part->blame, who, sizeof(who));
 	return report_add_finding(r, &finding,
 				  "iterations (%s) are slower from number %llu on, at %s: %s instead of %s%s%s%s, %s "

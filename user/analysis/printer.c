@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "analysis/scheduling.h"
+
 #define WIDE 100       /* columns from which on times have four digits */
 #define TEXT_WIDTH 100 /* of a paragraph where the width is not limited */
 
@@ -32,6 +34,31 @@ static char *short_time(char *buffer, uint64_t ns)
 
 	snprintf(buffer, FORMAT_SIZE, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i].name);
 	return buffer;
+}
+
+bool printer_has_bars(const struct printer *p)
+{
+	return p->style->bars != BARS_NONE;
+}
+
+char *printer_bar(const struct printer *p, char *text, double percent)
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	static const char full[] = "█";
+	double share = percent < 0 ? 0 : percent > 100 ? 1 : percent / 100;
+	unsigned part = (unsigned)(share * 8 * BAR_COLUMNS + 0.5);
+	size_t length = 0;
+
+	if (p->style->bars == BARS_ASCII) {
+		length = (part + 4) / 8;
+		memset(text, '#', length);
+		text[length] = '\0';
+		return text;
+	}
+	for (; part >= 8; part -= 8, length += sizeof(full) - 1)
+		memcpy(text + length, full, sizeof(full) - 1);
+	strcpy(text + length, eighths[part]);
+	return text;
 }
 
 bool printer_is_narrow(const struct printer *p)
@@ -69,6 +96,16 @@ void printer_rest(const struct printer *p, size_t shown, size_t count, const cha
 		fprintf(p->out, "... and %zu more %s\n", count - shown, what);
 }
 
+static void print_warning(const struct printer *p)
+{
+	char text[LABEL_ROOM + 200];
+	int error = scheduling_warning(p->r, text, sizeof(text));
+
+	*p->error = *p->error ?: error;
+	if (*text)
+		printer_paragraph(p, "", text);
+}
+
 void printer_heading(const struct printer *p, const char *note)
 {
 	struct paragraph paragraph = { .out = p->out,
@@ -78,6 +115,8 @@ void printer_heading(const struct printer *p, const char *note)
 	fprintf(p->out, "\n%s%s%s%s", p->bold, p->title, p->plain, *note ? " " : "");
 	paragraph_words(&paragraph, "%s", note);
 	paragraph_end(&paragraph);
+	if (p->warns)
+		print_warning(p);
 }
 
 void printer_table(const struct printer *p, struct table *t)

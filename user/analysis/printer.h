@@ -11,14 +11,19 @@
 #include "util/paragraph.h"
 #include "util/table.h"
 
+#define BAR_COLUMNS 10
+#define BAR_ROOM (3 * BAR_COLUMNS + 1) /* bytes */
+
 struct printer {
 	const struct report *r;
 	const struct report_style *style;
 	const char *title; /* of the analysis whose turn it is */
 	bool whole;        /* it was chosen: nothing but style->top limits its lines */
+	bool warns;        /* its heading says if threads had no CPU */
 	FILE *out;
-	const char *bold, *plain;
-	int *error; /* the first; what was printed is not whole then */
+	const char *bold, *plain; /* "" where there are no colours, */
+	const char *bar_paint;    /* then NULL: the colour of bars */
+	int *error;               /* the first; what was printed is not whole then */
 };
 
 /* The title, and what is to be said beside it. */
@@ -33,6 +38,11 @@ void printer_rest(const struct printer *printer, size_t shown, size_t count, con
 struct paragraph printer_item(const struct printer *printer, const char *before);
 /* A whole one. */
 void printer_paragraph(const struct printer *printer, const char *before, const char *text);
+
+/* Are there pictures in the tables? */
+bool printer_has_bars(const struct printer *printer);
+/* So many percent as a bar. Into text[BAR_ROOM], which is returned. */
+char *printer_bar(const struct printer *printer, char *text, double percent);
 
 /* The terminal has no room for long tables. */
 bool printer_is_narrow(const struct printer *printer);

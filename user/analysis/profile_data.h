@@ -207,6 +207,8 @@ struct report_event {
 	bool withdrawn; /* at the end of a process, as its model takes part only without a parallel runtime */
 };
 
+struct people;
+
 struct finding {
 	const char *kind; /* "slow_thread", "hot_event", "team_wait", "unreturned", "unmodelled" */
 	char *text;
@@ -223,6 +225,15 @@ struct finding {
 		uint32_t thread;
 	} * instances;
 	size_t ninstances;
+	const struct people *culprits, *victims; /* its owner's; NULL: the thread is the only one */
+	double level;                            /* that it is chance; 0: what its kind has (findings_evidence.c) */
+	/* How often, and how evenly, it happens. */
+	struct finding_regularity {
+		const char *what;       /* in the plural: "iterations", "waits"; NULL: not said */
+		uint64_t times, of;     /* in so many of so many */
+		double mean, deviation; /* ns; below 0: not known */
+		uint64_t least, most;   /* ns; most 0: not known */
+	} regularity;
 	const char *section; /* which has more of it; NULL: none */
 	bool uneven;         /* the event takes much of the time of one thread, little of that of another: */
 	struct finding_share {
@@ -251,10 +262,17 @@ struct report {
 	size_t nrows; /* the profile's, by thread and self */
 	struct finding *findings;
 	size_t nfindings;
-	bool outs;             /* probes of some events were out for a while */
-	uint64_t regions_told; /* ns: what threads wait in and between regions, of which findings tell why
-				  (regions_rows.c) */
-	bool causes_known;     /* of all waiting it was looked for whom, and why that one is late (delays.c) */
+	struct report_phase {
+		const char *name; /* "before", "iterations", "after" */
+		uint64_t from, to;
+		uint64_t number, iterations; /* the first of them, from 0 on; 0: it has none */
+	} * phases;
+	size_t nphases;                  /* of the main iterations, in the order of time (phases.c) */
+	const struct grouping *grouping; /* what the user wants calls to be summed up by (by.c) */
+	bool outs;                       /* probes of some events were out for a while */
+	uint64_t regions_told;           /* ns: what threads wait in and between regions, of which findings tell why
+					    (regions_rows.c) */
+	bool causes_known; /* of all waiting it was looked for whom, and why that one is late (delays.c) */
 };
 
 /*
@@ -280,6 +298,8 @@ void report_find_withdrawn(struct report *report);
 int report_join_sites(struct report *report, bool by_line);
 /* For each site the first one of the same instruction, whatever process has it. To be freed; NULL: out of memory. */
 uint32_t *report_same_sites(const struct definitions *d);
+/* The same of the same line, where lines are known. */
+uint32_t *report_same_lines(const struct definitions *d);
 /* What is known of callers further out of the event's calls at this site: the next entry from *at on; NULL: no more. */
 const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at);
 void report_sort_sites(struct report *report);
@@ -288,7 +308,7 @@ void report_sort_sites(struct report *report);
 int report_find_slow_threads(struct report *report);
 
 struct printer;
-/* findings.c: what reporter_explain() promises. */
+/* findings_evidence.c: what reporter_explain() promises. */
 int findings_explain(const struct printer *printer, unsigned number);
 /* findings.c: what an analysis found out (analysis.end), for the section of findings; its text is made here. 0 or
  * -ENOMEM. */

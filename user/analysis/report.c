@@ -14,7 +14,9 @@
 
 #include "analysis/analyses.h"
 #include "analysis/printer.h"
+#include "util/csv.h"
 #include "util/json.h"
+#include "util/log.h"
 
 /* Somebody waits for the report at the end of an observation. */
 #define SIMULATED_LIVE 500000
@@ -38,6 +40,7 @@ struct reporter *reporter_of(const struct analysis *const *table)
 		return NULL;
 	}
 	r->count = count;
+	r->grouping = (struct grouping){ .by = { BY_EVENT }, .count = 1 };
 	for (size_t i = 0; i < count; i++)
 		r->all[i].is = table[i];
 	return r;
@@ -90,6 +93,13 @@ int reporter_choose(struct reporter *r, const char *name)
 		return -ENOENT;
 	one->asked = one->chosen = r->some = true;
 	return 0;
+}
+
+int reporter_group(struct reporter *r, const char *names)
+{
+	int error = grouping_parse(&r->grouping, names);
+
+	return error ? error : reporter_choose(r, "by");
 }
 
 const char *reporter_section(const struct reporter *r, size_t *at)
@@ -390,6 +400,7 @@ int reporter_finish(struct reporter *r)
 	r->finished = true;
 	r->report.relations = r->relations;
 	r->report.note = r->note;
+	r->report.grouping = &r->grouping;
 	r->report.simulates = r->ended_live ? SIMULATED_LIVE : SIMULATED_LATER;
 	error = end_all(r, false);
 	return error ? error : end_all(r, true);
@@ -435,12 +446,14 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 		.error = &error,
 		.bold = style->colour ? "\033[1m" : "",
 		.plain = style->colour ? "\033[0m" : "",
+		.bar_paint = style->colour ? "\033[36m" : NULL,
 	};
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < r->count; i++) {
 		p.title = r->all[i].is->title;
+		p.warns = r->all[i].is->of_waiting;
 		p.whole = r->all[i].chosen;
 		if (has_text(r, &r->all[i]))
 			r->all[i].is->print(r->all[i].state, &p);
@@ -496,5 +509,65 @@ int reporter_print_json(struct reporter *r, FILE *out)
 	json_end_object(j);
 	error = json_finish_file(j, out);
 	free(j);
+	return error;
+}
+
+/* --- CSV ----------------------------------------------------------------- */
+
+/* What the one that was chosen puts into the JSON; NULL: nothing. */
+static const struct made_analysis *chosen_json(const struct reporter *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->all[i].chosen && r->all[i].made && r->all[i].is->json)
+			return &r->all[i];
+	return NULL;
+}
+
+static const char *chosen_name(const struct reporter *r)
+{
+	size_t i = 0;
+
+	while (i + 1 < r->count && !r->all[i].chosen)
+		i++;
+	return r->all[i].is->name;
+}
+
+/* The JSON of the one that was chosen; to be freed. 0 or -errno. */
+static int json_text(const struct reporter *r, const struct made_analysis *one, char **text)
+{
+	struct json *j = malloc(sizeof(*j));
+	size_t size = 0;
+	FILE *to = j ? open_memstream(text, &size) : NULL;
+	int error = to ? 0 : -ENOMEM;
+
+	if (to) {
+		json_init_file(j, to, false);
+		one->is->json(one->state, &r->report, j);
+		error = json_finish_file(j, to);
+		if ((fclose(to) || !*text) && !error) /* glibc tells of no memory by NULL alone */
+			error = -ENOMEM;
+	}
+	free(j);
+	return error;
+}
+
+int reporter_print_csv(struct reporter *r, const char *table, FILE *out)
+{
+	int error = reporter_finish(r);
+	const struct made_analysis *one = error ? NULL : chosen_json(r);
+	char *text = NULL;
+
+	if (error)
+		return error;
+	if (!one) {
+		log_error("--csv: the section %s has no table of its own, or there was nothing to make it of: take "
+			  "--section events, threads or another one, or --by",
+			  chosen_name(r));
+		return -EINVAL;
+	}
+	error = json_text(r, one, &text);
+	if (!error)
+		error = csv_print(text, one->is->name, table, out);
+	free(text);
 	return error;
 }

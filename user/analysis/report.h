@@ -15,12 +15,15 @@
 
 struct reporter;
 
+enum report_bars { BARS_NONE, BARS_ASCII, BARS_UNICODE };
+
 /* How the text report looks. */
 struct report_style {
 	unsigned width; /* columns of the terminal; 0: no limit (a pipe) */
 	bool colour;
-	unsigned top; /* rows per table; 0: all */
-	bool sites;   /* every event with its call sites, instead of the ten hottest of all */
+	enum report_bars bars; /* beside shares of time */
+	unsigned top;          /* rows per table; 0: all */
+	bool sites;            /* every event with its call sites, instead of the ten hottest of all */
 };
 
 struct reporter *reporter_new(void); /* NULL: out of memory */
@@ -32,6 +35,8 @@ void reporter_free(struct reporter *reporter);
 int reporter_ask(struct reporter *reporter, const char *name);
 /* Only this one, and others that are chosen like it, is told, and it has no limit of lines that is its own. -ENOENT. */
 int reporter_choose(struct reporter *reporter, const char *name);
+/* Chooses the table of all calls, summed up by these: "rank,event". -EINVAL: no such names. */
+int reporter_group(struct reporter *reporter, const char *names);
 /* The names of those that can be chosen, in the order of the report, one after the other; NULL: no more. */
 const char *reporter_section(const struct reporter *reporter, size_t *at);
 /*
@@ -66,6 +71,15 @@ int reporter_note(struct reporter *reporter, const char *text);
  */
 int reporter_print(struct reporter *reporter, FILE *out, const struct report_style *style);
 int reporter_print_json(struct reporter *reporter, FILE *out);
+/*
+ * A table of the one analysis that was chosen, as RFC 4180 has it: what its JSON has as a list of objects, a column for
+ * each key. table: which of several, a path of keys: "pairs"; NULL: the only one. -EINVAL: there is none, or are
+ * several, said.
+ */
+int reporter_print_csv(struct reporter *reporter, const char *table, FILE *out);
+/* Sums up, and simulates: what takes long before anything is printed. All that print do it by themselves. 0 or -errno.
+ */
+int reporter_finish(struct reporter *reporter);
 /* The evidence of one finding, by its number from 1. -ENOENT: there is none of that number. */
 int reporter_explain(struct reporter *reporter, unsigned number, FILE *out, const struct report_style *style);
 /* A figure in percent: "imbalance" and others (docs/report.md). -ENODATA: there is none of that name, or it is not

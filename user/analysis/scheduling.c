@@ -39,6 +39,7 @@ struct bound {
 };
 
 struct scheduling {
+	struct people who;
 	uint32_t *starved; /* threads, the longest wait first */
 	size_t nstarved;
 	uint32_t *bound; /* threads, by processor */
@@ -58,6 +59,7 @@ static void forget(void *state)
 
 	if (!s)
 		return;
+	people_free(&s->who);
 	free(s->starved);
 	free(s->bound);
 	free(s->groups);
@@ -159,26 +161,25 @@ static const char *crowd_text(const struct def_thread *t, char *text, size_t roo
 	return text;
 }
 
-static int tell(const struct scheduling *s, struct report *r)
+static int tell(struct scheduling *s, struct report *r)
 {
 	const struct def_thread *worst = &r->d->threads[s->starved[0]];
 	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE],
 		why[NAMED * LABEL_ROOM + LABEL_ROOM + 100];
-	struct people who = { 0 };
 	uint64_t observed = 0;
 	int error;
 	struct finding finding = { .kind = "starved",
 				   .event = NO_INDEX,
 				   .thread = s->starved[0],
+				   .victims = &s->who,
+				   .section = "scheduling",
 				   .percent = percent(scheduling_queued(worst), worst->observed) };
 
 	for (size_t i = 0; i < s->nstarved; i++) {
 		finding.weight += scheduling_queued(&r->d->threads[s->starved[i]]);
 		observed += r->d->threads[s->starved[i]].observed;
-		if (people_add(&who, s->starved[i])) {
-			people_free(&who);
+		if (people_add(&s->who, s->starved[i]))
 			return -ENOMEM;
-		}
 	}
 	thread_label(r->d, s->starved[0], label, sizeof(label));
 	format_time(time, scheduling_queued(worst));
@@ -198,9 +199,8 @@ static int tell(const struct scheduling *s, struct report *r)
 			"%s could run and had no CPU for %.0f %% of their time (%s in all; the most: %s, %.0f %%, "
 			"%s): %s. That they are late, or their calls take long, may come from that and not from "
 			"the code",
-			people_label(r->d, &who, people, sizeof(people)), percent(finding.weight, observed),
+			people_label(r->d, &s->who, people, sizeof(people)), percent(finding.weight, observed),
 			format_time(all, finding.weight), label, finding.percent, time, why);
-	people_free(&who);
 	return error;
 }
 
@@ -226,6 +226,31 @@ static int find(void *state, struct report *r)
 	qsort_r(s->bound, nbound, sizeof(*s->bound), by_cpu, (void *)r->d);
 	find_groups(s, r->d, nbound);
 	return s->nstarved ? tell(s, r) : 0;
+}
+
+int scheduling_warning(const struct report *r, char *text, size_t room)
+{
+	struct people who = { 0 };
+	uint64_t queued = 0, observed = 0;
+	char label[LABEL_ROOM];
+	int error = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < r->nthreads && !error; i++) {
+		const struct def_thread *t = &r->d->threads[r->threads[i].thread];
+
+		if (!is_starved(t))
+			continue;
+		queued += scheduling_queued(t);
+		observed += t->observed;
+		error = people_add(&who, r->threads[i].thread);
+	}
+	if (observed && !error)
+		snprintf(text, room,
+			 "Beware: %s had no CPU for %.0f %% of the time; part of this is that (--section scheduling).",
+			 people_label(r->d, &who, label, sizeof(label)), percent(queued, observed));
+	people_free(&who);
+	return error;
 }
 
 static void print_thread(const struct printer *p, struct table *table, uint32_t thread)

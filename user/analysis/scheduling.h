@@ -10,6 +10,8 @@
 
 #include "recording/recording.h"
 
+struct report;
+
 #define SCHEDULING_LEAST_NS 50000000ULL
 
 /* Are its figures there, and of a time that is long enough? */
@@ -33,5 +35,11 @@ static inline uint64_t scheduling_queued(const struct def_thread *thread)
 {
 	return thread->queued < thread->observed ? thread->queued : thread->observed;
 }
+
+/*
+ * scheduling.c: that some threads had no CPU for much of their time, so that their waiting is partly for one, in a
+ * sentence; "": there are none. Into text. 0 or -ENOMEM.
+ */
+int scheduling_warning(const struct report *r, char *text, size_t room);
 
 #endif

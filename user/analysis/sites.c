@@ -119,13 +119,13 @@ int report_join_sites(struct report *r, bool by_line)
 	return 0;
 }
 
-uint32_t *report_same_sites(const struct definitions *d)
+static uint32_t *same_spots(const struct definitions *d, bool by_line)
 {
 	struct spot *spots = calloc(d->nsites + 1, sizeof(*spots));
 	uint32_t *first = calloc(d->nsites + 1, sizeof(*first));
 
 	for (size_t i = 0; spots && i < d->nsites; i++)
-		spots[i] = spot_of(d, &(struct site_row){ .site = i }, false);
+		spots[i] = spot_of(d, &(struct site_row){ .site = i }, by_line);
 	if (spots && first) {
 		qsort(spots, d->nsites, sizeof(*spots), by_spot_and_site);
 		for (size_t i = 0; i < d->nsites; i++)
@@ -138,6 +138,16 @@ uint32_t *report_same_sites(const struct definitions *d)
 	}
 	free(spots);
 	return first;
+}
+
+uint32_t *report_same_sites(const struct definitions *d)
+{
+	return same_spots(d, false);
+}
+
+uint32_t *report_same_lines(const struct definitions *d)
+{
+	return same_spots(d, true);
 }
 
 const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at)

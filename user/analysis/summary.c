@@ -294,6 +294,7 @@ void report_free(struct report *r)
 	for (size_t i = 0; i < r->nfindings; i++)
 		free(r->findings[i].text);
 	free(r->findings);
+	free(r->phases);
 	free(r->events);
 	free(r->by_event);
 	free(r->threads);

@@ -7,7 +7,16 @@
 #include "analysis/put.h"
 #include "analysis/scheduling.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/people.h"
+#include "util/log.h"
+#include "util/text.h"
+
 #define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
+#define EACH_MOST 16         /* threads; of more, those that differ only by their process are one row */
+#define SPREAD_LEAST 5       /* percent of a thread's time: less is alike */
 
 static void print_scheduling(struct table *t, const struct def_thread *thread)
 {
@@ -21,28 +30,183 @@ static void print_scheduling(struct table *t, const struct def_thread *thread)
 		table_cell(t, "-");
 }
 
-static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used,
-			 bool unseen, bool scheduled)
-{
-	struct who who = who_is_thread(p->r->d, row->thread);
-	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
-	char label[LABEL_ROOM], text[FORMAT_SIZE];
+/* Which columns there are. */
+struct shown {
+	bool used[SHARES], moves, unseen, scheduled;
+};
 
-	table_cell(t, "%s", label_without_tid(&who, label, sizeof(label)));
-	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
+/* Behind the columns that say who it is. scheduled: what the kernel tells of it. */
+static void print_shares(const struct printer *p, struct table *t, const struct report_thread *row,
+			 const struct def_thread *scheduled, const struct shown *shown)
+{
+	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
+	char text[FORMAT_SIZE];
+
 	table_cell(t, "%s", format_count(text, row->spans + row->lost + row->summed + row->skipped));
 	table_cell(t, "%s", printer_time(p, text, row->wall));
 	for (int i = 0; i < SHARES; i++) {
-		if (used[i])
+		if (shown->used[i])
 			table_cell(t, "%s%.1f%%", about,
 				   percent(share_of(&report_shares[i], row->likely_group), row->wall));
 	}
 	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
-	if (unseen)
+	if (shown->unseen)
 		table_cell(t, "%s%.1f%%", about, percent(row->likely_unseen, row->wall));
-	if (scheduled)
-		print_scheduling(t, &p->r->d->threads[row->thread]);
+	if (shown->scheduled)
+		print_scheduling(t, scheduled);
 	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
+}
+
+static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row,
+			 const struct shown *shown)
+{
+	struct who who = who_is_thread(p->r->d, row->thread);
+	char label[LABEL_ROOM];
+
+	table_cell(t, "%s", label_without_tid(&who, label, sizeof(label)));
+	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
+	print_shares(p, t, row, &p->r->d->threads[row->thread], shown);
+}
+
+/* --- many threads: those that differ only by their process are one row ----------------- */
+
+#define KINDS (SHARES + 1) /* the last: outside */
+
+struct fold {
+	const char *name; /* the threads'; NULL: not known */
+	bool main;        /* they are their processes' first ones */
+	size_t count;
+	struct people who;
+	struct report_thread sum;
+	struct def_thread scheduled; /* likewise */
+	struct extreme {
+		double percent;
+		uint32_t thread;
+	} least[KINDS], most[KINDS];
+};
+
+static double share_of_thread(const struct report_thread *row, int kind)
+{
+	return percent(kind < SHARES ? share_of(&report_shares[kind], row->likely_group) : row->likely_outside,
+		       row->wall);
+}
+
+static void note_extremes(struct fold *fold, const struct report_thread *row)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		struct extreme is = { share_of_thread(row, kind), row->thread };
+
+		if (!fold->count || is.percent < fold->least[kind].percent)
+			fold->least[kind] = is;
+		if (!fold->count || is.percent > fold->most[kind].percent)
+			fold->most[kind] = is;
+	}
+}
+
+static void add_thread(struct fold *fold, const struct report_thread *row, const struct def_thread *def)
+{
+	struct report_thread *sum = &fold->sum;
+
+	note_extremes(fold, row);
+	fold->count++;
+	sum->spans += row->spans;
+	sum->lost += row->lost;
+	sum->summed += row->summed;
+	sum->skipped += row->skipped;
+	sum->wall += row->wall;
+	sum->cost += row->cost;
+	sum->likely_outside += row->likely_outside;
+	sum->likely_unseen += row->likely_unseen;
+	add_groups(sum->likely_group, row->likely_group);
+	if (!scheduling_queue_is_known(def))
+		return;
+	fold->scheduled.queue_known = true;
+	fold->scheduled.observed += def->observed;
+	fold->scheduled.run += scheduling_ran(def);
+	fold->scheduled.queued += scheduling_queued(def);
+}
+
+static bool is_main(const struct report *r, uint32_t thread)
+{
+	const struct def_process *process = report_process(r, thread);
+
+	return process && process->pid == r->d->threads[thread].tid;
+}
+
+/* The fold that the thread belongs to; a new one is the last. */
+static struct fold *fold_of(struct fold *folds, size_t *count, const struct report *r, uint32_t thread)
+{
+	const char *name = r->d->threads[thread].name;
+	bool main = is_main(r, thread);
+	size_t i = 0;
+
+	while (i < *count && (folds[i].main != main || !same_text(folds[i].name, name)))
+		i++;
+	if (i == *count)
+		folds[(*count)++] = (struct fold){ .name = name, .main = main };
+	return &folds[i];
+}
+
+/* NULL: out of memory. */
+static struct fold *fold_threads(const struct report *r, size_t *count)
+{
+	struct fold *folds = calloc(r->nthreads + 1, sizeof(*folds));
+	bool failed = !folds;
+
+	*count = 0;
+	for (size_t i = 0; i < r->nthreads && !failed; i++) {
+		struct fold *fold = fold_of(folds, count, r, r->threads[i].thread);
+
+		add_thread(fold, &r->threads[i], &r->d->threads[r->threads[i].thread]);
+		failed = people_add(&fold->who, r->threads[i].thread);
+	}
+	if (!failed)
+		return folds;
+	for (size_t i = 0; i < *count; i++)
+		people_free(&folds[i].who);
+	free(folds);
+	return NULL;
+}
+
+/* "ranks 0-63"; the name of threads that are beside their processes' first ones. */
+static const char *fold_label(const struct printer *p, const struct fold *fold, char *text, size_t room)
+{
+	if (fold->main || !fold->name)
+		return people_label(p->r->d, &fold->who, text, room);
+	snprintf(text, room, "%s", log_safe(fold->name));
+	return text;
+}
+
+static void print_fold(const struct printer *p, struct table *t, const struct fold *fold, const struct shown *shown)
+{
+	char label[LABEL_ROOM];
+
+	table_cell(t, "%s", fold_label(p, fold, label, sizeof(label)));
+	table_cell(t, "%zu", fold->count);
+	print_shares(p, t, &fold->sum, &fold->scheduled, shown);
+}
+
+/* "ranks 0-63: wait from 2.1% (rank 5) to 88.0% (rank 2); outside from ..." */
+static void print_spread(const struct printer *p, const struct fold *fold, const struct shown *shown)
+{
+	char label[LABEL_ROOM], least[LABEL_ROOM], most[LABEL_ROOM], text[KINDS * (2 * LABEL_ROOM + 100) + LABEL_ROOM];
+	size_t length = 0;
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		const struct extreme *low = &fold->least[kind], *high = &fold->most[kind];
+
+		if ((kind < SHARES && !shown->used[kind]) || high->percent - low->percent < SPREAD_LEAST)
+			continue;
+		length += snprintf(text + length, sizeof(text) - length, "%s %s from %.1f%% (%s) to %.1f%% (%s)",
+				   length ? ";" : "", kind < SHARES ? report_shares[kind].name : "outside",
+				   low->percent, thread_label(p->r->d, low->thread, least, sizeof(least)),
+				   high->percent, thread_label(p->r->d, high->thread, most, sizeof(most)));
+	}
+	struct paragraph paragraph = printer_item(p, "-");
+
+	paragraph_words(&paragraph, "%s:%s", fold_label(p, fold, label, sizeof(label)),
+			length ? text : " all much alike");
+	paragraph_end(&paragraph);
 }
 
 /* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken
@@ -74,52 +238,105 @@ static void print_cost(const struct printer *p)
 	printer_paragraph(p, "", text);
 }
 
-static void print_threads(void *state, const struct printer *p)
+static struct shown what_is_shown(const struct report *r)
 {
-	static const struct column first[] = {
-		{ .title = "Thread", .left = true, .shrinks = true },
-		{ .title = "tid" },
-		{ .title = "Calls", .drop = 1 },
-		{ .title = "Wall" },
-	};
-	size_t shown = printer_rows(p, p->r->nthreads);
-	bool used[SHARES] = { false }, moves = false, unseen = false, scheduled = false;
-	struct table t = { 0 };
+	struct shown shown = { 0 };
+
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct report_thread *row = &r->threads[i];
+
+		shown.scheduled |= scheduling_is_known(&r->d->threads[row->thread]);
+		shown.moves |= row->likely_group[GROUP_DATA] > 0;
+		shown.unseen |= percent(row->likely_unseen, row->wall) >= 0.05;
+		for (int k = 0; k < SHARES; k++)
+			shown.used[k] |= share_of(&report_shares[k], row->likely_group) > 0;
+	}
+	return shown;
+}
+
+static void add_columns(struct table *t, const struct shown *shown, bool folded)
+{
+	table_column(t, &(struct column){ .title = folded ? "Threads" : "Thread", .left = true, .shrinks = true });
+	table_column(t, &(struct column){ .title = folded ? "Count" : "tid" });
+	table_column(t, &(struct column){ .title = "Calls", .drop = 1 });
+	table_column(t, &(struct column){ .title = "Wall" });
+	for (int i = 0; i < SHARES; i++) {
+		if (shown->used[i])
+			table_column(t, &(struct column){ .title = report_shares[i].name });
+	}
+	table_column(t, &(struct column){ .title = "outside" });
+	if (shown->unseen)
+		table_column(t, &(struct column){ .title = "not seen" });
+	if (shown->scheduled) {
+		table_column(t, &(struct column){ .title = "CPU", .drop = 4 });
+		table_column(t, &(struct column){ .title = "queued", .drop = 3 });
+	}
+	table_column(t, &(struct column){ .title = "cost", .drop = 2 });
+}
+
+static void print_title(const struct printer *p, const struct shown *shown)
+{
 	char note[300];
 
-	for (size_t i = 0; i < p->r->nthreads; i++) {
-		scheduled |= scheduling_is_known(&p->r->d->threads[p->r->threads[i].thread]);
-		moves |= p->r->threads[i].likely_group[GROUP_DATA] > 0;
-		unseen |= percent(p->r->threads[i].likely_unseen, p->r->threads[i].wall) >= 0.05;
-		for (int k = 0; k < SHARES; k++)
-			used[k] |= share_of(&report_shares[k], p->r->threads[i].likely_group) > 0;
-	}
-	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
-		table_column(&t, &first[i]);
-	for (int i = 0; i < SHARES; i++) {
-		if (used[i])
-			table_column(&t, &(struct column){ .title = report_shares[i].name });
-	}
-	table_column(&t, &(struct column){ .title = "outside" });
-	if (unseen)
-		table_column(&t, &(struct column){ .title = "not seen" });
-	if (scheduled) {
-		table_column(&t, &(struct column){ .title = "CPU", .drop = 4 });
-		table_column(&t, &(struct column){ .title = "queued", .drop = 3 });
-	}
-	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
-	for (size_t i = 0; i < shown; i++)
-		print_thread(p, &t, &p->r->threads[i], used, unseen, scheduled);
 	snprintf(note, sizeof(note),
 		 "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
 		 "in these)",
-		 moves ? "data: transfers, and what is waited in them; coll: collectives, likewise; " : "",
-		 scheduled && !printer_is_narrow(p) ? "CPU, queued: since its first call, running and waiting to; "
-						    : "");
+		 shown->moves ? "data: transfers, and what is waited in them; coll: collectives, likewise; " : "",
+		 shown->scheduled && !printer_is_narrow(p)
+			 ? "CPU, queued: since its first call, running and waiting to; "
+			 : "");
 	printer_heading(p, note);
+}
+
+static void print_folded(const struct printer *p, const struct shown *shown, const struct fold *folds, size_t count)
+{
+	size_t rows = printer_rows(p, count);
+	struct table t = { 0 };
+
+	add_columns(&t, shown, true);
+	for (size_t i = 0; i < rows; i++)
+		print_fold(p, &t, &folds[i], shown);
+	print_title(p, shown);
 	printer_table(p, &t);
-	printer_rest(p, shown, p->r->nthreads, "threads");
-	if (unseen)
+	printer_rest(p, rows, count, "kinds of threads");
+	for (size_t i = 0; i < rows; i++)
+		if (folds[i].count > 1)
+			print_spread(p, &folds[i], shown);
+	fputs("--section threads has each of them.\n", p->out);
+}
+
+static void print_each(const struct printer *p, const struct shown *shown)
+{
+	size_t rows = printer_rows(p, p->r->nthreads);
+	struct table t = { 0 };
+
+	add_columns(&t, shown, false);
+	for (size_t i = 0; i < rows; i++)
+		print_thread(p, &t, &p->r->threads[i], shown);
+	print_title(p, shown);
+	printer_table(p, &t);
+	printer_rest(p, rows, p->r->nthreads, "threads");
+}
+
+static void print_threads(void *state, const struct printer *p)
+{
+	struct shown shown = what_is_shown(p->r);
+	struct fold *folds = NULL;
+	size_t count = 0;
+
+	if (!p->whole && p->r->nthreads > EACH_MOST) {
+		folds = fold_threads(p->r, &count);
+		if (!folds)
+			*p->error = *p->error ?: -ENOMEM;
+	}
+	if (folds && count <= p->r->nthreads / 2)
+		print_folded(p, &shown, folds, count);
+	else
+		print_each(p, &shown);
+	for (size_t i = 0; i < count && folds; i++)
+		people_free(&folds[i].who);
+	free(folds);
+	if (shown.unseen)
 		printer_paragraph(
 			p, "",
 			"not seen: a thread of a team waits where it is in no region, and works where it is in "

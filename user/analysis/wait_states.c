@@ -395,6 +395,7 @@ const struct analysis analysis_wait_states = {
 	.name = "wait_states",
 	.title = "Wait states",
 	.of_calls = true,
+	.of_waiting = true,
 	.begin = begin,
 	.relations = &relations,
 	.related = related,

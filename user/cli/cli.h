@@ -11,6 +11,7 @@
 
 #include <argp.h>
 
+#include "analysis/report.h"
 #include "model/model.h"
 #include "observe/identity.h"
 #include "probe/probe.h"
@@ -108,6 +109,13 @@ int cli_need_rights(void);
 /* Columns of the terminal on stdout, 0 when it is none; and whether colour is welcome there. */
 unsigned cli_width(void);
 bool cli_colour(void);
+
+enum cli_colours { COLOURS_AUTO /* where colour is welcome */, COLOURS_ALWAYS, COLOURS_NEVER };
+
+/* "auto", "always", "never", and what else ls takes for these. 0, or -1: it is none of them. */
+int cli_parse_colours(const char *text, enum cli_colours *colours);
+/* The width, colours, and whether there are bars: on a terminal, and in letters that it knows. */
+void cli_style(struct report_style *style, enum cli_colours colours);
 
 /* SIGINT, SIGTERM, `more` (0: none) and, but under nohup, SIGHUP come by the descriptor that is returned from now on.
  * Or -errno. */

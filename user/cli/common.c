@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -403,22 +402,6 @@ int cli_status(const char *command, int err)
 	else if (err && err != -EPIPE)
 		log_error("%s: cannot go on: %s: try again, and with -vv to learn more", command, strerror(-err));
 	return err || lost ? 1 : 0;
-}
-
-unsigned cli_width(void)
-{
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 0;
-	return size.ws_col;
-}
-
-bool cli_colour(void)
-{
-	const char *no = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && !(no && *no);
 }
 
 int cli_block_signals(int more)

@@ -389,10 +389,11 @@ static int leave(struct watch *w)
 
 static int print_report(struct watch *w)
 {
-	struct report_style style = { .width = cli_width(), .colour = cli_colour(), .top = 0 };
+	struct report_style style = { .top = 0 };
 	struct reporter *reporter = w->outputs->reporter;
 	int err;
 
+	cli_style(&style, COLOURS_AUTO);
 	err = w->options->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &style);
 	/* Where the report goes into a file, it is said on the terminal, too. */
 	if (!w->options->json && !w->options->quiet && !isatty(STDOUT_FILENO))

@@ -10,6 +10,7 @@
 
 #include "analysis/report.h"
 #include "cli/cli.h"
+#include "cli/report_progress.h"
 #include "util/log.h"
 
 #define DEFAULT_TOP 40
@@ -19,7 +20,9 @@
 
 struct options {
 	const char *recording;
-	bool json, subtract_floor, counters, histogram;
+	bool json, csv, quiet, subtract_floor, counters, histogram;
+	enum cli_colours colours;
+	const char *by;
 	const char *sections[SECTIONS_MOST];
 	size_t nsections;
 	const char *fails[FAILS_MOST];
@@ -28,8 +31,18 @@ struct options {
 	struct report_style style;
 };
 
+enum { OPTION_CSV = 256, OPTION_COLOUR };
+
 static const struct argp_option option_list[] = {
 	{ "json", 'j', NULL, 0, "Everything as JSON, times in ns", 0 },
+	{ "csv", OPTION_CSV, NULL, 0,
+	  "One table as CSV, times in ns: of --by, of a --section that has one (NAME, or NAME.TABLE where it has several), "
+	  "else that of the events",
+	  0 },
+	{ "by", 'b', "WHAT[,WHAT...]", 0,
+	  "One table of all calls, summed up by thread, rank, node, event, line, lock, peer or phase; several: one inside "
+	  "the other",
+	  0 },
 	{ "top", 't', "N", 0, "At most N rows a table (default 40; 0: all)", 0 },
 	{ "sites", 's', NULL, 0, "The call sites of every event, not only the hottest ten", 0 },
 	{ "subtract-floor", 'f', NULL, 0,
@@ -42,6 +55,10 @@ static const struct argp_option option_list[] = {
 	  "Exit status 3 where this is so, for scripts: imbalance, waiting, communication, serialisation, transfer, "
 	  "inefficiency, gain, lost; may repeat",
 	  0 },
+	{ "color", OPTION_COLOUR, "WHEN", OPTION_ARG_OPTIONAL,
+	  "Colours and bars: auto (the default: on a terminal; no colours where NO_COLOR is set), always or never", 0 },
+	{ "colour", OPTION_COLOUR, "WHEN", OPTION_ARG_OPTIONAL | OPTION_ALIAS, NULL, 0 },
+	{ "quiet", 'q', NULL, 0, "Do not tell how far the reading is", 0 },
 	{ "counters", 'c', NULL, 0,
 	  "Tasks submitted, waiting, ready and executed, by runtime, worker and codelet: StarPU's performance counters",
 	  0 },
@@ -55,6 +72,8 @@ static const char about[] =
 	"\nExamples:\n"
 	"  gaspbpf report run.gasp\n"
 	"  gaspbpf report --sites --top 5 run.gasp     where the calls come from\n"
+	"  gaspbpf report --by rank,event run.gasp     what each rank does\n"
+	"  gaspbpf report --by line --csv run.gasp >lines.csv\n"
 	"  gaspbpf report --histogram run.gasp         are a few calls slow, or all?\n"
 	"  gaspbpf report --counters run.gasp          what became of the tasks\n"
 	"  gaspbpf report --explain 1 run.gasp         the first finding's instances\n"
@@ -79,12 +98,37 @@ static unsigned parse_number(const char *option, const char *argument, struct ar
 	return number;
 }
 
+static void check_options(const struct options *o, struct argp_state *state)
+{
+	if (o->json && o->csv)
+		argp_error(state, "give --json or --csv, not both");
+	if (o->explain && (o->json || o->csv))
+		argp_error(state, "--explain is text: --json has the evidence of all findings");
+	if (o->csv && o->nsections + (o->by != NULL) > 1)
+		argp_error(state, "--csv: one table at a time");
+	if (o->by && wants_list(o))
+		argp_error(state, "give --by or --section list, not both");
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
 	switch (key) {
 	case 'j':
 		o->json = true;
+		return 0;
+	case OPTION_CSV:
+		o->csv = true;
+		return 0;
+	case OPTION_COLOUR:
+		if (cli_parse_colours(argument ?: "always", &o->colours))
+			argp_error(state, "--color=%s: use auto, always or never", log_safe(argument));
+		return 0;
+	case 'b':
+		o->by = argument;
+		return 0;
+	case 'q':
+		o->quiet = true;
 		return 0;
 	case 'f':
 		o->subtract_floor = true;
@@ -119,6 +163,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		cli_take_recording(&o->recording, argument, state);
 		return 0;
+	case ARGP_KEY_END:
+		check_options(o, state);
+		return 0;
 	case ARGP_KEY_NO_ARGS:
 		if (!wants_list(o))
 			cli_need_recording(NULL, state);
@@ -129,16 +176,48 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 /* 0, or -EINVAL, said. */
-static int choose(struct reporter *reporter, const struct options *o)
+static int choose_section(struct reporter *reporter, const char *name)
 {
-	for (size_t i = 0; i < o->nsections; i++) {
-		if (!reporter_choose(reporter, o->sections[i]))
-			continue;
-		log_error("report: --section %s: there is no such section: `gaspbpf report --section list' names them",
-			  log_safe(o->sections[i]));
+	if (!reporter_choose(reporter, name))
+		return 0;
+	log_error("report: --section %s: there is no such section: `gaspbpf report --section list' names them",
+		  log_safe(name));
+	return -EINVAL;
+}
+
+/* Which table: "NAME.TABLE" is one of those of the section NAME. *table: its name; NULL: the only one. */
+static int choose_table(struct reporter *reporter, const struct options *o, const char **table)
+{
+	const char *wanted = o->nsections ? o->sections[0] : "events", *dot = strchr(wanted, '.');
+	char *section;
+	int error;
+
+	*table = dot ? dot + 1 : NULL;
+	if (o->by)
+		return 0;
+	section = dot ? strndup(wanted, (size_t)(dot - wanted)) : strdup(wanted);
+	error = section ? choose_section(reporter, section) : -ENOMEM;
+	free(section);
+	return error;
+}
+
+/* 0, or -errno. */
+static int choose(struct reporter *reporter, const struct options *o, const char **table)
+{
+	int error = 0;
+
+	if (o->by && reporter_group(reporter, o->by)) {
+		log_error(
+			"report: --by %s: use thread, rank, node, event, line, lock, peer, phase, or up to four of them "
+			"with commas between, each once",
+			log_safe(o->by));
 		return -EINVAL;
 	}
-	return 0;
+	if (o->csv)
+		return choose_table(reporter, o, table);
+	for (size_t i = 0; i < o->nsections && !error; i++)
+		error = choose_section(reporter, o->sections[i]);
+	return error;
 }
 
 static int print_sections(void)
@@ -212,21 +291,45 @@ static int explain(struct reporter *reporter, const struct options *o)
 	return error;
 }
 
+/* All that takes long; nothing is printed yet. */
+static int read_all(struct reporter *reporter, struct recording *recording, const struct options *o)
+{
+	struct report_progress progress;
+	int error;
+
+	if (!o->quiet)
+		report_progress_begin(&progress, recording);
+	error = reporter_read(reporter, recording);
+	if (!error)
+		error = reporter_finish(reporter);
+	report_progress_end(recording);
+	return error;
+}
+
+static int print(struct reporter *reporter, const struct options *o, const char *table)
+{
+	if (o->explain)
+		return explain(reporter, o);
+	if (o->csv)
+		return reporter_print_csv(reporter, table, stdout);
+	return o->json ? reporter_print_json(reporter, stdout) : reporter_print(reporter, stdout, &o->style);
+}
+
 static int report(struct recording *recording, const struct options *o, bool *failed)
 {
 	struct reporter *reporter = reporter_new();
+	const char *table = NULL;
 	int error;
 
 	if (!reporter)
 		return -ENOMEM;
 	ask(reporter, o);
-	error = choose(reporter, o);
+	error = choose(reporter, o, &table);
 	if (!error)
-		error = reporter_read(reporter, recording);
+		error = read_all(reporter, recording, o);
+	report_interrupts_end();
 	if (!error)
-		error = o->explain ? explain(reporter, o)
-			: o->json  ? reporter_print_json(reporter, stdout)
-				   : reporter_print(reporter, stdout, &o->style);
+		error = print(reporter, o, table);
 	if (!error)
 		error = check(reporter, o, failed);
 	reporter_free(reporter);
@@ -236,14 +339,16 @@ static int report(struct recording *recording, const struct options *o, bool *fa
 int command_report(int argc, char **argv)
 {
 	static const struct argp argp = { option_list, parse, "REC.gasp", about, NULL, NULL, NULL };
-	struct options o = { .style = { .width = cli_width(), .colour = cli_colour(), .top = DEFAULT_TOP } };
+	struct options o = { .style = { .top = DEFAULT_TOP } };
 	struct recording *recording;
 	bool failed = false;
 	int error, status;
 
 	cli_parse(&argp, argc, argv, &o);
+	cli_style(&o.style, o.colours);
 	if (wants_list(&o))
 		return print_sections();
+	report_interrupts_begin();
 	if (recording_open(&recording, o.recording))
 		return 1;
 	error = report(recording, &o, &failed);

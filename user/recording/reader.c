@@ -39,6 +39,8 @@ struct span_place {
 struct recording {
 	int fd;
 	bool owned;
+	recording_watch_fn watch; /* NULL: nobody */
+	void *watcher;
 	char *name;
 	uint64_t size;
 	bool damage_said;
@@ -408,6 +410,12 @@ size_t recording_chunks(const struct recording *r)
 	return r->nplaces;
 }
 
+void recording_watch(struct recording *r, recording_watch_fn watch, void *context)
+{
+	r->watch = watch;
+	r->watcher = context;
+}
+
 /* The records of one chunk, one after the other. */
 struct records {
 	const uint8_t *at, *end;
@@ -418,8 +426,11 @@ struct records {
 static const char *records_begin(struct recording *r, size_t index, struct records *records)
 {
 	const uint8_t *raw;
-	const char *wrong = load_spans(r, index, &raw);
+	const char *wrong;
 
+	if (r->watch)
+		r->watch(r->watcher, r->places[index].chunk.at, r->size);
+	wrong = load_spans(r, index, &raw);
 	if (wrong)
 		return wrong;
 	*records = (struct records){

@@ -460,6 +460,10 @@ int recording_open_fd(struct recording **recording, int fd, const char *name);
 const struct definitions *recording_definitions(const struct recording *recording);
 /* Hands every span and gap to the sink; memory does not grow with the spans. May be called again. */
 int recording_read(struct recording *recording, const struct span_sink *sink);
+/* Whenever spans are read from now on, here or chunk by chunk, watch is told at which byte of how many. A file may be
+ * read several times. NULL: nobody is told. */
+typedef void (*recording_watch_fn)(void *context, uint64_t at, uint64_t size);
+void recording_watch(struct recording *recording, recording_watch_fn watch, void *context);
 
 /*
  * Reading chunk by chunk, for whoever needs starts and ends in order (user/timeline).

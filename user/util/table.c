@@ -13,6 +13,7 @@
 #include "util/utf8.h"
 
 #define LEAST_CELL 20 /* columns left of a cell that shrinks */
+#define TINY_CELL 8   /* the same where even that is too wide */
 
 void table_column(struct table *t, const struct column *column)
 {
@@ -97,6 +98,22 @@ static void shrink(const struct table *t, size_t *widths, const bool *shown, siz
 	}
 }
 
+/* The widest of those that may shrink, always, until all fits or none is left. */
+static void squeeze(const struct table *t, size_t *widths, const bool *shown, size_t width)
+{
+	size_t widest;
+
+	do {
+		widest = t->ncolumns;
+		for (size_t i = 0; i < t->ncolumns && total_width(t, widths, shown) > width; i++)
+			if (shown[i] && t->columns[i].shrinks && widths[i] > TINY_CELL &&
+			    (widest == t->ncolumns || widths[i] > widths[widest]))
+				widest = i;
+		if (widest < t->ncolumns)
+			widths[widest]--;
+	} while (widest < t->ncolumns);
+}
+
 static void fit(const struct table *t, size_t *widths, bool *shown, size_t width)
 {
 	size_t full[TABLE_COLUMNS];
@@ -107,6 +124,8 @@ static void fit(const struct table *t, size_t *widths, bool *shown, size_t width
 		if (width)
 			shrink(t, widths, shown, width);
 	} while (width && total_width(t, widths, shown) > width && drop_one(t, shown));
+	if (width)
+		squeeze(t, widths, shown, width);
 }
 
 static void print_spaces(FILE *out, size_t count)
@@ -114,9 +133,16 @@ static void print_spaces(FILE *out, size_t count)
 	fprintf(out, "%*s", (int)count, "");
 }
 
-static void print_cell(FILE *out, const struct column *column, const char *text, size_t width, bool last)
+#define PLAIN "\033[0m"
+
+/* painted: as its column says. */
+static void print_cell(FILE *out, const struct column *column, const char *text, size_t width, bool last, bool painted)
 {
 	size_t length = utf8_columns(text);
+
+	painted &= column->paint != NULL && *text;
+	if (painted)
+		fputs(column->paint, out);
 
 	if (length > width) {
 		size_t head = (width - 2) / 2, tail = width - 2 - head;
@@ -130,6 +156,8 @@ static void print_cell(FILE *out, const struct column *column, const char *text,
 		fputs(text, out);
 		length = width;
 	}
+	if (painted)
+		fputs(PLAIN, out);
 	if (!last)
 		print_spaces(out, width - length + 1);
 }
@@ -140,7 +168,8 @@ static void print_line(const struct table *t, FILE *out, char **cells, const siz
 {
 	for (size_t i = 0; i <= last; i++) {
 		if (shown[i])
-			print_cell(out, &t->columns[i], cells ? cells[i] : t->columns[i].title, widths[i], i == last);
+			print_cell(out, &t->columns[i], cells ? cells[i] : t->columns[i].title, widths[i], i == last,
+				   cells);
 	}
 	fputc('\n', out);
 }

@@ -13,9 +13,10 @@
 
 struct column {
 	const char *title;
-	bool left;     /* aligned to the left; numbers go right */
-	bool shrinks;  /* long cells are cut in the middle where the table is too wide */
-	unsigned drop; /* 0: always there; else left out where the table is too wide, higher numbers first */
+	bool left;         /* aligned to the left; numbers go right */
+	bool shrinks;      /* long cells are cut in the middle where the table is too wide */
+	unsigned drop;     /* 0: always there; else left out where the table is too wide, higher numbers first */
+	const char *paint; /* what gives its cells their colour, on a terminal; NULL: none */
 };
 
 struct table {
