@@ -107,7 +107,8 @@ struct made_analysis {
 struct reporter {
 	struct profile *profile;
 	const struct definitions *d; /* NULL: not begun */
-	struct relations *relations; /* NULL: none were asked for */
+	struct recording *recording; /* NULL: live */
+	struct relations *relations; /* of it; NULL: there is none */
 	char *note;                  /* reporter_note(); NULL: none */
 	bool ended_live;             /* reporter_relate() */
 	struct made_analysis *all;   /* in the order of the table */

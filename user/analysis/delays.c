@@ -13,6 +13,7 @@
 #include "analysis/put.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,7 +236,8 @@ static struct finding_regularity regularity(const struct delay *delay)
 					    .times = delay->times,
 					    .of = delay->times,
 					    .mean = mean,
-					    .deviation = sqrt(variance(delay->times, delay->lasted, delay->squares)) };
+					    .deviation = sqrt(
+						    delay_variance(delay->times, delay->lasted, delay->squares)) };
 }
 
 static int find(struct delays *s, struct report *r)

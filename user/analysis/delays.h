@@ -60,6 +60,9 @@ static inline uint64_t delay_all(const struct delay *delay)
 	return suffered_sum(&delay->all);
 }
 
+/* Of so many times that took so long in all; ns^2. */
+double delay_variance(double times, double lasted, double squares);
+
 /* What the other threads take for the same. */
 struct others {
 	unsigned threads;

@@ -23,7 +23,7 @@
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
 #define EXPLAINED 0.8      /* of what it took longer */
 
-static double variance(double times, double lasted, double squares)
+double delay_variance(double times, double lasted, double squares)
 {
 	double over = times > 1 ? (squares - lasted * lasted / times) / (times - 1) : 0;
 
@@ -60,7 +60,7 @@ struct others delay_others(const struct delays *s, const struct report *r, const
 	}
 	if (o.times > 0) {
 		o.mean = lasted / o.times;
-		o.variance = variance(o.times, lasted, squares);
+		o.variance = delay_variance(o.times, lasted, squares);
 		o.blame /= o.threads;
 		o.taken /= o.threads;
 	}
@@ -106,7 +106,7 @@ bool delay_is_clear(const struct delays *s, const struct delay *delay, const str
 	if (all >= BLAMED_FACTOR * others->blame)
 		return true;
 	error = sqrt(others->variance / others->times +
-		     (delay->times ? variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
+		     (delay->times ? delay_variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
 	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
 }
 

@@ -245,7 +245,8 @@ struct finding {
 struct report {
 	struct profile *profile;
 	const struct definitions *d;
-	struct relations *relations; /* of the recording; NULL: there is none */
+	struct recording *recording; /* NULL: live */
+	struct relations *relations; /* of it; NULL: there is none */
 	const char *note;            /* of the findings; NULL: none */
 	uint64_t simulates;          /* runs of so many calls at most: a simulation takes 1 to 2 us a call */
 	uint64_t start, end;         /* ns */

@@ -321,6 +321,7 @@ int reporter_read(struct reporter *r, struct recording *recording)
 	struct span_sink sink = reporter_sink(r);
 	int error;
 
+	r->recording = recording;
 	error = begin(r, recording_definitions(recording), true);
 
 	if (!error)
@@ -360,6 +361,7 @@ int reporter_relate(struct reporter *r, struct recording *recording)
 	const struct definitions *d = recording_definitions(recording);
 	int error = 0;
 
+	r->recording = recording;
 	r->ended_live = true;
 	for (size_t i = 0; i < r->count && !error; i++) {
 		struct made_analysis *one = &r->all[i];
@@ -398,6 +400,7 @@ int reporter_finish(struct reporter *r)
 	if (error || r->finished)
 		return error;
 	r->finished = true;
+	r->report.recording = r->recording;
 	r->report.relations = r->relations;
 	r->report.note = r->note;
 	r->report.grouping = &r->grouping;
