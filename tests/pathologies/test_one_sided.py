@@ -11,8 +11,8 @@ RANKS, WHO, PARTNER, US, ROUNDS = 3, 1, 2, 6000, 20
 
 
 def one_sided(job, observe, folder, us):
-    return pathologies.observed(job, observe, [
-        "mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAMS / "one_sided_openmpi", "--who", WHO, "--us", us, "--rounds", ROUNDS], RANKS, folder)
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAMS / "one_sided_openmpi", "--who", WHO]
+    return pathologies.observed(job, observe, [*command, "--us", us, "--rounds", ROUNDS], RANKS, folder)
 
 
 def between(seen, rank_from, moment_from, rank_to, moment_to):
