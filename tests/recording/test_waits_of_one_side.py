@@ -6,7 +6,7 @@ import pytest
 
 import composed
 from composed import call, ranks
-from test_waiting import causes, report, states
+from waits import causes, report, states
 
 pytestmark = pytest.mark.files
 
