@@ -9,10 +9,7 @@ import pytest
 
 import composed
 from composed import call
-from test_locks import lock, threads, unlock
-from test_heaps import free, malloc
-from test_phases import job
-from test_waiting import report
+from waits import report
 
 pytestmark = pytest.mark.files
 MS = 1_000_000
@@ -31,7 +28,8 @@ def near(seen, really):
 
 def team(members, rounds, shared=True):
     """Threads that work outside of a lock and then under it, again and again, by members' times: (text, end)."""
-    text, ends, free_at = threads(len(members) + 1), [], {}
+    text, ends, free_at = "process 1 -1\n", [], {}
+    text += "".join(f"thread 1 {tid}\n" for tid in range(2, len(members) + 2))
     numbers = {tid: random.Random(tid) for tid in range(2, len(members) + 2)}
     ready = [(outside, tid) for tid, (outside, _) in enumerate(members, 2)]
     left = {tid: rounds for _, tid in ready}
@@ -41,8 +39,8 @@ def team(members, rounds, shared=True):
         outside, under = members[tid - 2]
         which = 0x5000 if shared else 0x5000 + 64 * tid
         has = max(comes, free_at.get(which, 0)) + 100
-        text += lock(tid, comes, has, lock=which, line=10) + unlock(tid, has + under, has + under + 50, lock=which,
-                                                                    line=20)
+        text += call(tid, comes, has, "pthread_mutex_lock", mutex=which, site="lock.c:10")
+        text += call(tid, has + under, has + under + 50, "pthread_mutex_unlock", mutex=which, site="lock.c:20")
         free_at[which] = has + under
         left[tid] -= 1
         ends.append(has + under + 50)
@@ -61,6 +59,19 @@ def test_a_lock(tmp_path, members):
     sick, ends = team(members, 40)
     _, healed_ends = team(members, 40, shared=False)
     assert near(gain(tmp_path, sick, "lock_contention"), ends - healed_ends)
+
+
+def job(works):
+    """Ranks that work and then meet, again and again; works has for each round what each rank works: (text, end)."""
+    text, at = composed.ranks(len(works[0])), 100 * MS
+    for work in works:
+        end = at + max(work) + MS
+        text += "".join(call(tid, at + busy, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+                        for tid, busy in enumerate(work, 1))
+        at = end
+    for tid in range(1, len(works[0]) + 1):
+        text += call(tid, at + 50 * MS, at + 60 * MS, "MPI_Finalize")
+    return text, at
 
 
 def test_iterations_out_of_line(tmp_path):
@@ -99,8 +110,8 @@ def churning(blocks):
     for turn in range(2000):
         at += 6000
         if blocks:
-            text += malloc(2, at, 0x1000, 64, took=1000, site="job.c:50")
-            text += free(2, at + 1500, 0x1000, took=1000, site="job.c:51")
+            text += call(2, at, at + 1000, "malloc", nbytes=64, returnptr=0x1000, site="job.c:50")
+            text += call(2, at + 1500, at + 2500, "free", ptr=0x1000, site="job.c:51")
             at += 2500
     for tid in (1, 2):
         text += call(tid, 5000 if tid == 1 else at, at + 100, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})

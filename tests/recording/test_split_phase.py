@@ -3,7 +3,7 @@
 import pytest
 
 from composed import call
-from test_waiting import report
+from waits import report
 
 pytestmark = pytest.mark.files
 

@@ -4,7 +4,6 @@
 Times are ns; thread n is rank n - 1.
 """
 import itertools
-import json
 import random
 import re
 
@@ -13,32 +12,13 @@ import pytest
 import composed
 import gaspbpf
 from composed import call, ranks, receive, send
+from waits import causes, report, states
 
 pytestmark = pytest.mark.files
 
 
 def barrier(tid, start, end):
     return call(tid, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
-
-
-def report(tmp_path, text, *sections):
-    recording = composed.compose(tmp_path / "run.gasp", text)
-    result = gaspbpf.run("report", "--json", recording, *(word for name in sections for word in ("-S", name)))
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def states(seen):
-    return {(pair["state"], pair["waiting"]["tid"], pair["for"]["tid"]): pair["waited_ns"]
-            for pair in seen["wait_states"]["pairs"]}
-
-
-def causes(seen):
-    """{(who, does, after, before or the call): (direct, passed on)}"""
-    def event(called):
-        return called and called["event"].removeprefix("GASP_MPI_")
-    return {(cause["tid"], cause["does"], event(cause["call"]) or (event(cause["after"]), event(cause["before"]))):
-            (cause["direct_ns"], cause["passed_on_ns"]) for cause in seen["delays"]["causes"]}
 
 
 def test_a_late_sender_and_a_late_arrival(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 import composed
 from composed import call, ranks
-from test_waiting import causes, report, states
+from waits import causes, report, states
 
 pytestmark = pytest.mark.files
 
@@ -190,19 +190,20 @@ def late_posts(rounds, late, usual=100):
     return text + f"end {now}\n", waited
 
 
-def test_many_rounds(tmp_path):
-    """More than are read in one go: each is put together, and none with another round's."""
-    text, waited = late_posts(6000, 400)
-    seen = report(tmp_path, text)
-    assert states(seen) == {("late_post", 1, 2): waited} and seen["wait_states"]["untold"] == 0
-
-
-def test_an_epoch_that_is_longer_than_what_is_read_in_one_go(tmp_path):
-    """What its first call waited for is known when the access has been read."""
-    text = ranks(3) + start(1, 100, 310) + post(2, 300, 305)
-    text += "".join(call(3, 400 + 10 * i, 405 + 10 * i, "MPI_Iprobe", **{"comm.id": 0}) for i in range(60000))
-    text += put(1, 700_000, 700_005, 1) + complete(1, 700_010, 700_015) + wait(2, 700_020, 700_025)
-    assert states(report(tmp_path, text)) == {("late_post", 1, 2): 200}
+def test_more_than_is_read_in_one_go(tmp_path):
+    """Each round is put together, and none with another one; also an epoch that begins with the first and ends with the
+    last: what its first call waited for is known when its access has been read."""
+    text, now, waited = ranks(5) + start(4, 100, 310) + post(5, 300, 305), 1000, 0
+    for _ in range(4000):  # some 250,000 calls: four times as many as a recording has in one piece
+        text += start(1, now + 100, now + 410) + post(2, now + 400, now + 405) + put(1, now + 420, now + 430, 1)
+        text += complete(1, now + 431, now + 440) + wait(2, now + 450, now + 455)
+        text += "".join(f"call 3 {now + 5 * i} {now + 5 * i + 2} MPI_Iprobe\n" for i in range(57))
+        waited += 300
+        now += 460
+    text += put(4, now, now + 5, 4) + complete(4, now + 10, now + 15) + wait(5, now + 20, now + 25)
+    seen = report(tmp_path, text, "wait_states")
+    assert states(seen) == {("late_post", 1, 2): waited, ("late_post", 4, 5): 200}
+    assert seen["wait_states"]["untold"] == 0
 
 
 def test_what_an_earlier_post_would_give(tmp_path):

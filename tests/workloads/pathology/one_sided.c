@@ -13,10 +13,10 @@
 #define ROUNDS_MAX 200
 #define TEXT_SIZE  (ROUNDS_MAX * 200)
 
-enum moment { BEGAN, POSTED, WAITED, TRANSFERRED, COMPLETED, LOCKS, UNLOCKS, MOMENTS };
+enum moment { BEGAN, POSTED, WAITED, TRANSFERRED, COMPLETED, LOCKS, UNLOCKS, HAD, MOMENTS };
 
 static const char *const names[MOMENTS] = { "began",	 "posted", "waited", "transferred",
-					    "completed", "locks",  "unlocks" };
+					    "completed", "locks",  "unlocks", "had" };
 static struct job job = { .name = "pathology_one_sided", .rounds = 20 };
 static long who = 1, us = 4000, base = 500;
 static int rank, size, partner, memory[8], value = 1, line_post, line_complete, line_unlock;
@@ -39,9 +39,9 @@ static void late_post(long round)
 		MPI_Win_wait(window);
 	} else if (rank == partner) {
 		job_sleep_us(base);
-		at[BEGAN][round] = job_now();
 		MPI_Win_start(alone, 0, window);
 		access_it(who);
+		at[BEGAN][round] = job_now(); /* the calls before do not wait here */
 		MPI_Win_complete(window);
 	} else {
 		job_sleep_us(base);
@@ -80,10 +80,11 @@ static void held_lock(long round)
 		MPI_Win_unlock(0, window);
 	} else if (rank == partner) {
 		job_sleep_us(base);
-		at[LOCKS][round] = job_now();
 		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
 		access_it(0);
+		at[LOCKS][round] = job_now();
 		MPI_Win_unlock(0, window);
+		at[HAD][round] = job_now();
 	} else {
 		job_sleep_us(base);
 	}
