@@ -108,7 +108,7 @@ def finding(recording, kind):
 
 
 def test_what_a_finding_rests_on(tmp_path):
-    recording = waiting_job(tmp_path, 4 * S)
+    recording = waiting_job(tmp_path, 0)
     delay = finding(recording, "delay")
     assert [who["rank"] for who in delay["culprits"]] == [1] and [who["rank"] for who in delay["victims"]] == [0]
     assert delay["severity_percent"] == pytest.approx(100 * delay["weight_ns"] / (20 * S))
@@ -118,6 +118,9 @@ def test_what_a_finding_rests_on(tmp_path):
     evidence = delay["evidence"]
     assert evidence["times"] == evidence["of"] == 19 and evidence["section"] == "delays"
     assert evidence["mean_ns"] == S // 4 - 1000 and evidence["deviation_ns"] < 1000
+    recording = waiting_job(tmp_path, 4 * S)
+    kinds = [each["kind"] for each in json.loads(report(recording, "--json"))["findings"]]
+    assert "delay" not in kinds, "who has no processor is not to blame"
     starved = finding(recording, "starved")
     assert starved["culprits"] == [] and [who["rank"] for who in starved["victims"]] == [1]
     assert (starved["confidence"]["how"], starved["confidence"]["p"]) == ("measured", None)

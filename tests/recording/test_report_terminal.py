@@ -183,7 +183,7 @@ PROGRESS = re.compile(r"reading( \(pass \d\))?: \d+ % of [\d.]+ [KMG]?i?B")
 
 def test_how_far_the_reading_is(recording, slow, tmp_path):
     with open(tmp_path / "report", "wb") as output:
-        status, said = OnTerminal("report", recording, output=output, STOP_AT="1000000", SLOW_US="80000",
+        status, said = OnTerminal("report", recording, output=output, STOP_AT="1000000", SLOW_US="200000",
                                   **slow).finish()
     assert status == 0 and PROGRESS.search(said) and said.endswith("\r\x1b[K"), "and it is gone at the end"
     alone = gaspbpf.run("report", recording)
@@ -192,7 +192,7 @@ def test_how_far_the_reading_is(recording, slow, tmp_path):
 
 def test_quiet(recording, slow, tmp_path):
     with open(tmp_path / "report", "wb") as output:
-        status, said = OnTerminal("report", "-q", recording, output=output, STOP_AT="1000000", SLOW_US="80000",
+        status, said = OnTerminal("report", "-q", recording, output=output, STOP_AT="1000000", SLOW_US="200000",
                                   **slow).finish()
     assert (status, said) == (0, "")
 

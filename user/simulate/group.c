@@ -159,6 +159,7 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 	if (sim->teller && (facts->signal || facts->kind == KIND_ONE_SIDED)) {
 		int error = posts_note(sim, span);
 
+		sim->groups->posts = true;
 		if (error)
 			return error;
 	}
@@ -567,7 +568,7 @@ static bool keep(struct sim *sim)
 {
 	struct groups *groups = sim->groups;
 
-	if (!sim->kept || !groups->whole)
+	if (!sim->kept || !groups->whole || groups->posts)
 		return false;
 	if (!sim->kept->from_start)
 		sim->kept->from_start = calloc(sim->d->nprocesses + 1, sizeof(*sim->kept->from_start));
