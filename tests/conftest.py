@@ -13,6 +13,7 @@ from terminal import Terminal
 
 
 CLONE_NEWNS = 0x20000
+LONGEST = gaspbpf.TOP / "tests" / "longest.list"
 
 
 def pytest_configure(config):
@@ -26,6 +27,31 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "elsewhere: runs on a machine of its own, beside any other test")
 
 
+def seconds_of_files():
+    """What each of the longer ones took once."""
+    lines = [line.split() for line in LONGEST.read_text().splitlines() if not line.startswith("#")]
+    return {name: float(seconds) for seconds, name in lines}
+
+
+def in_good_order(items):
+    """What has a machine of its own begins, and beside it those that are alone: one after the other, so that the rest
+    does not stand still for each of them. Then the longest files, so that none of them is left at the end."""
+    took, marks = seconds_of_files(), {}
+    for item in items:
+        of = marks.setdefault(item.path, {"elsewhere": [], "alone": []})
+        for mark, has in of.items():
+            has.append(item.get_closest_marker(mark) is not None)
+
+    def place(item):
+        of = marks[item.path]
+        return (not any(of["elsewhere"]), not all(of["alone"]), not any(of["alone"]),
+                -took.get(item.nodeid.partition("::")[0], 0))
+
+    order = {path: at for at, path in enumerate(dict.fromkeys(item.path for item in sorted(items, key=place)))}
+    items.sort(key=lambda item: (order[item.path], item.get_closest_marker("elsewhere") is None,
+                                 item.get_closest_marker("alone") is None))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     observing = any(item.get_closest_marker("files") is None for item in items)
@@ -34,7 +60,7 @@ def pytest_collection_modifyitems(items):
                     "make check", 1)
     if not gaspbpf.PROGRAM.exists() or (observing and not gaspbpf.WORKLOADS.exists()):
         pytest.exit("build first: scripts/check does", 1)
-    items.sort(key=lambda item: item.get_closest_marker("elsewhere") is None)  # the longest first
+    in_good_order(items)
 
 
 @pytest.fixture(autouse=True)

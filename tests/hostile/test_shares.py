@@ -170,6 +170,14 @@ class Machine:
         """What was: {reason: how often}."""
         return monitored.total(monitored.scrape_anew(self.url), "gaspbpf_refused_total", "reason", uid=str(uid))
 
+    def settled_calls_of(self, pid, made):
+        """Those that were counted, once all that its process made are counted or refused (see settled)."""
+        def told():
+            counted = sum(self.calls_of(pid).values())
+            return counted, counted + self.refused(GREEDY_USER).get("sums", 0)
+        self.settled(lambda: told()[1], made)
+        return told()[0]
+
     def own(self, name):
         return monitored.scrape_anew(self.url)[name][0][1]
 
@@ -277,7 +285,7 @@ def test_many_threads_of_one_user(machine, folder):
     greedy, made = m.start_greedy(800, 1, copies(folder, 2), 2 * len(names()))
     assert made > ROOMS["sums"]
     an_honest_job_is_exact(m, folder)
-    counted = m.settled(lambda: sum(m.calls_of(greedy.pid).values()))
+    counted = m.settled_calls_of(greedy.pid, made)
     assert 0 < counted < made
     assert "has used up the share of sums" in m.errors()
     assert counted + m.refused(GREEDY_USER)["sums"] == made
@@ -303,7 +311,7 @@ def test_threads_that_come_and_go(machine, folder):
     greedy, made = m.start_greedy(100, rounds, copies(folder, 1), len(names()))
     assert made == rounds * 100 * len(names()) > ROOMS["sums"]
     an_honest_job_is_exact(m, folder)
-    counted = m.settled(lambda: sum(m.calls_of(greedy.pid).values()))
+    counted = m.settled_calls_of(greedy.pid, made)
     assert counted + m.refused(GREEDY_USER).get("sums", 0) == made
     gaspbpf.wait_for(lambda: m.own("gaspbpf_sums") < 200 * len(names()), "sums of ended threads to go")
     greedy, made = m.start_greedy(100, 1, copies(folder, 1), len(names()))

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import gaspbpf
+import placing
 import remains
 import truth
 
@@ -193,3 +194,24 @@ def test_one_link_serves_64_processes(ranks, observe, tmp_path, rung):
     for each in ranks:
         each.communicate(b"\n")
     assert {each.returncode for each in ranks} == {1}
+
+
+@pytest.mark.parametrize("options, seen", [([], {"F0": 7}), (["--all-symbols"], {"F0": 7, "F1": 7})],
+                         ids=["imported", "all"])
+def test_on_perf_what_nobody_imports_is_to_be_asked_for(tmp_path, options, seen):
+    """In a large library: of a hundred functions the program calls one, and that calls another one within."""
+    names = [f"each_{number}" for number in range(100)]
+    (tmp_path / "many.c").write_text("".join(
+        f'__attribute__((noipa)) int {name}(int n) {{ return n + {number}; }}\n'
+        for number, name in reversed(list(enumerate(names))) if number) +
+        "__attribute__((noipa)) int each_0(int n) { return each_1(n) + 1; }\n")
+    (tmp_path / "main.c").write_text("int each_0(int); int main(void) { int n = 0; for (int i = 0; i < 7; i++) n += "
+                                     "each_0(i); return n != 7 + 7 + 21; }\n")
+    gaspbpf.compile_c(tmp_path / "many.c", tmp_path / "libmany.so", "-O1", "-shared", "-fPIC", "-Wl,-Bsymbolic")
+    gaspbpf.compile_c(tmp_path / "main.c", tmp_path / "main", f"-L{tmp_path}", "-Wl,--no-as-needed", "-lmany",
+                      f"-Wl,-rpath,{tmp_path}")
+    result = gaspbpf.run("--model-file", placing.write_model(tmp_path, "libmany.so", names), "-m", "every", "-q",
+                         "--json", "--returns=none", *options, "--", tmp_path / "main", env={"GASPBPF_RUNG": "perf"})
+    assert result.returncode == 0, result.stderr
+    assert {name.removeprefix("GASP_EVERY_"): row["calls"] + row["inner"]["calls"] for name, row in
+            gaspbpf.events(json.loads(result.stdout)).items()} == seen

@@ -418,15 +418,16 @@ def on_a_terminal(*arguments):
 
 
 def test_the_live_line_is_for_terminals(job):
-    target = job([gaspbpf.WORKLOADS / "threads", "--seconds", 60], gate=False)
+    target = job([gaspbpf.WORKLOADS / "threads", "--threads", 2, "--seconds", 60, "--slow", 0, "--slow-us", 2000],
+                 gate=False)
     gaspbpf.wait_for(lambda: "ready" in target.output(), "the job to work")
     said = on_a_terminal("-p", target.process.pid, "-d", "2s")
     live = [line for line in said.split("\r") if re.search(r"\d s  .*events.*lost.*cost", line)]
     assert live, said
     assert re.search(r"[1-9][\d.,]* ?\w* events", live[-1]), live[-1]
     assert "/s" in live[-1]
-    quiet = on_a_terminal("-q", "-p", target.process.pid, "-d", "1s")
+    quiet = on_a_terminal("-q", "-p", target.process.pid, "-d", "1500ms")
     assert "events" not in quiet
-    piped = gaspbpf.run("-p", target.process.pid, "-d", "1s")
+    piped = gaspbpf.run("-p", target.process.pid, "-d", "1500ms")
     assert piped.returncode == 0
     assert "\r" not in piped.stderr and "\x1b" not in piped.stderr + piped.stdout

@@ -12,24 +12,31 @@ import pytest
 
 import gaspbpf
 from placing import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble,
-                     openmp_job, own_copy, places, write_model)  # noqa: F401 (a fixture)
+                     openmp_job, own_copy, pieces, places, write_model)  # noqa: F401 (a fixture)
 
 RETURN = re.compile(r"^(?:bnd |repz |rep |repnz )*ret")
+FOLLOWED = 4096  # bytes, from where a jump leads to a return
 INDIRECT = re.compile(r"^(?:bnd )*jmp\s+\*")
 
 
 class Judge:
-    """All code of a file as objdump sees it: which instruction is where."""
+    """The code of a file's functions, and of where they jump, as objdump sees it: which instruction is where."""
 
     def __init__(self, file, rows):
         self.rows = [row for row in rows if row["size"]]
         self.text = {}
         self.by_offset = {}
-        low = min(row["address"] for row in self.rows)
-        high = max(row["address"] + row["size"] for row in self.rows)
-        for address, _, text in disassemble(file, low, high):
-            self.text[address] = text.split("#")[0].strip()
+        self.look(file, [(row["address"], row["address"] + row["size"]) for row in self.rows])
+        led_to = {self.address(row, end) for row in self.rows for end in row["exits"]}
+        led_to.update(int(match[2], 16) for match in map(BRANCH.match, self.text.values())
+                      if match and match[1].startswith("j"))
+        self.look(file, [(address, address + FOLLOWED) for address in led_to if address not in self.text])
         self.shifts = sorted((row["offset"], row["address"] - row["offset"]) for row in self.rows)
+
+    def look(self, file, ranges):
+        for start, end in pieces(ranges):
+            for address, _, text in disassemble(file, start, end):
+                self.text.setdefault(address, text.split("#")[0].strip())
 
     def address(self, row, end):
         return end["offset"] + row["address"] - row["offset"]
@@ -54,7 +61,9 @@ class Judge:
             elif kind == "jump if" and not re.match(r"(bnd )?j(?!mp)\w+ ", text):
                 yield f"{text} at {address:#x} is no conditional jump"
         for address in inside:
-            text = self.text.get(address, "")
+            text = self.text.get(address)
+            if text is None:
+                continue
             if RETURN.match(text) and address not in ends:
                 yield f"the return at {address:#x} was overlooked"
             match = BRANCH.match(text)
@@ -66,7 +75,7 @@ class Judge:
         back."""
         if row["address"] <= target < row["address"] + row["size"] or target not in self.text:
             return
-        for address in range(target, target + 4096):
+        for address in range(target, target + FOLLOWED):
             text = self.text.get(address)
             if text is None:
                 continue

@@ -35,7 +35,7 @@ def steps_of(report, symbol):
 
 
 def test_storm_is_kept_within_twice_the_limit(job, observe, tmp_path, rung):
-    seconds = 20 if rung == "perf" else 8  # there it takes tenths of a second until the probes are out
+    seconds = 12 if rung == "perf" else 5  # there it takes tenths of a second until the probes are out
     report, truth, errors, recording = observe_storm(job, observe, tmp_path, ["--max-overhead", "2%"],
                                                      ["--storm-ms", seconds * 1000, "--late-ms", seconds * 250])
     # The job's own clock, not gaspbpf's reckoning: time that batches of calls took above the median one. How long it

@@ -18,10 +18,9 @@ import pytest
 import gaspbpf
 import truth
 from placing import (BRANCH, BUILDS, LIBRARIES, OWN, SOURCE, TRUTH, back_to_start, build, counts, disassemble, exported,
-                     openmp_job, own_copy, places, write_model)  # noqa: F401 (a fixture)
+                     openmp_job, own_copy, pieces, places, write_model)  # noqa: F401 (a fixture)
 
 SEARCHED = 64  # bytes
-GAP = 1 << 16  # bytes between functions that are disassembled in one go
 
 REGISTERS = {
     "rdi": "rdi edi di dil", "rsi": "rsi esi si sil", "rdx": "rdx edx dx dl dh", "rcx": "rcx ecx cx cl ch",
@@ -90,14 +89,7 @@ class Judge:
 
     def ranges(self):
         """Pieces of code that hold all moved functions."""
-        pieces = []
-        for row in self.moved:
-            start, end = row["address"], row["address"] + max(row["size"], SEARCHED + 16)
-            if pieces and start - pieces[-1][1] < GAP:
-                pieces[-1][1] = max(end, pieces[-1][1])
-            else:
-                pieces.append([start, end])
-        return pieces
+        return pieces((row["address"], row["address"] + max(row["size"], SEARCHED + 16)) for row in self.moved)
 
     def look(self, file):
         data = file.read_bytes()

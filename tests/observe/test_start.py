@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import subprocess
 
 import pytest
@@ -218,6 +219,16 @@ def bytes_mapped(pid):
     return sum(os.path.getsize(path) for path in set(re.findall(r" r-xp .* (/.*)$", mapped, re.M)))
 
 
+@contextlib.contextmanager
+def stopped(pids):
+    """MPICH's ranks turn in circles while they wait, and take the processors from who reads."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    yield
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
 def test_names_are_looked_for_in_one_reading_of_a_library(job):
     """MPICH brings libraries of 300 MB, many of which could look up functions by their names: all names of interest
     are looked for at once, whatever the number of models, ranks and looks."""
@@ -226,6 +237,7 @@ def test_names_are_looked_for_in_one_reading_of_a_library(job):
     seen = sticking.until(sticking.waiting_in("GASP_MPI_SEND", range(2)), "-d", "0", "-p", run.process.pid)
     ranks = sorted({thread["pid"] for thread in seen["threads"]})
     size = bytes_mapped(ranks[0])
-    assert bytes_read("list", "-p", ranks[0]) < 1.5 * size
-    assert bytes_read("list", "-p", ",".join(map(str, ranks))) < 1.5 * size
+    with stopped(ranks):
+        assert bytes_read("list", "-p", ranks[0]) < 1.5 * size
+        assert bytes_read("list", "-p", ",".join(map(str, ranks))) < 1.5 * size
     assert bytes_read("stuck", "-d", "0.1s", "-p", run.process.pid) < 3 * size

@@ -14,8 +14,6 @@ import pytest
 import gaspbpf
 from debian import dependencies, inside, make_package, output, start_nothing, unpack
 
-pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
-
 
 @pytest.fixture(scope="module")
 def package():

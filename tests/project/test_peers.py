@@ -94,12 +94,18 @@ def test_a_sample_is_the_same_for_the_same_seed(tmp_path):
 SAMPLE = {"mpich": (50, "session"), "glibc": (25, "start"), "posix": (25, "start")}
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where all of them are fetched: Debian's lists of sources once."""
+    return tmp_path_factory.mktemp("suites")
+
+
 @pytest.mark.parametrize("suite", SAMPLE)
-def test_a_sample_of_the_suites_of_others(suite):
+def test_a_sample_of_the_suites_of_others(suite, folder):
     """Each as it is alone; and MPI's calls and bytes, of all of them under one gaspbpf, to the last."""
     number, mode = SAMPLE[suite]
     done = subprocess.run([sys.executable, gaspbpf.TOP / "scripts" / "suites", "--suites", suite, "--ranks", "2",
-                           "--modes", mode, "--sample", str(number)],
+                           "--modes", mode, "--sample", str(number), "--folder", folder],
                           capture_output=True, text=True, timeout=1800)
     if done.returncode == CANNOT_FETCH:
         pytest.skip(done.stderr)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What commands that people run can still do when they look at the first target: nothing, and all works."""
+import contextlib
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -171,14 +173,23 @@ def test_nothing_is_left_under_top(command, observe, rung):
 # --- tools ---------------------------------------------------------------------
 
 
-@pytest.fixture(params=["root", "nobody"])
-def hanging_tool(request):
+USERS = {"root": {}, "nobody": {"SUDO_UID": str(rights.NOBODY), "SUDO_GID": str(rights.NOBODY)}}
+
+
+@contextlib.contextmanager
+def tool_that_hangs(user):
     """A tool that hangs in the midst of its work, and where it works; the environment in which that user calls sudo."""
     with rights.folder() as folder:
         folder.chmod(0o777)
         tool = toolkit.build(folder, "gasp_log.c")
-        user = {"root": {}, "nobody": {"SUDO_UID": str(rights.NOBODY), "SUDO_GID": str(rights.NOBODY)}}[request.param]
-        yield tool, {"TOOL_LOG": str(folder / "log"), "TOOL_DO": "hang", "TOOL_AT": "20", "TOOL_FLUSH": "1", **user}
+        yield tool, {"TOOL_LOG": str(folder / "log"), "TOOL_DO": "hang", "TOOL_AT": "20", "TOOL_FLUSH": "1",
+                     **USERS[user]}
+
+
+@pytest.fixture(params=USERS)
+def hanging_tool(request):
+    with tool_that_hangs(request.param) as tool:
+        yield tool
 
 
 def is_gone(pid):
@@ -204,17 +215,27 @@ def test_a_tool_that_hangs_is_ended_without_rights(waiting, hanging_tool, observ
     assert {name: row["calls"] for name, row in gaspbpf.events(json.loads(out)).items() if name in MADE} == MADE
 
 
-@pytest.mark.parametrize("rung", gaspbpf.rungs())
-def test_nor_is_it_left_when_gaspbpf_is_killed(waiting, hanging_tool, observe, rung):
-    process, gate = waiting
-    tool, environment = hanging_tool
-    watcher = observe("-p", process.pid, "-m", "shmem", "--tool", tool, env={"GASPBPF_RUNG": rung, **environment})
-    host, = rights.helpers(watcher.process.pid)["gaspbpf-toolhos"]
-    gate.let_through(process)
-    log = pathlib.Path(environment["TOOL_LOG"])
-    gaspbpf.wait_for(lambda: log.exists() and " START " in log.read_text(), "the tool to hang")
-    watcher.process.kill()
-    gaspbpf.wait_for(lambda: is_gone(host), "the tool's process to end")
+def test_nor_is_it_left_when_gaspbpf_is_killed(runtime, observe, tmp_path):
+    """On each rung, for each user; all at a time, since it is given ten seconds to end by itself."""
+    own, killed = runtime("rights"), []
+    with contextlib.ExitStack() as tools:
+        for number, (rung, user) in enumerate(itertools.product(gaspbpf.rungs(), USERS)):
+            tool, environment = tools.enter_context(tool_that_hangs(user))
+            gate = monitoring.Gate(tmp_path / f"gate{number}")
+            process = own.start(BARRIERS, PUTS, gate)
+            gaspbpf.wait_for((gate.folder / f"ready.{process.pid}").exists, "the program at its gate")
+            watcher = observe("-p", process.pid, "-m", "shmem", "--tool", tool,
+                              env={"GASPBPF_RUNG": rung, **environment})
+            host, = rights.helpers(watcher.process.pid)["gaspbpf-toolhos"]
+            assert pathlib.Path(f"/proc/{host}").stat().st_uid == int(environment.get("SUDO_UID", 0))
+            gate.let_through(process)
+            log = pathlib.Path(environment["TOOL_LOG"])
+            gaspbpf.wait_for(lambda log=log: log.exists() and " START " in log.read_text(), "the tool to hang")
+            assert not is_gone(host)
+            watcher.process.kill()
+            killed.append(host)
+        for host in killed:
+            gaspbpf.wait_for(lambda host=host: is_gone(host), "the tool's process to end")
 
 
 HIDDEN = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]

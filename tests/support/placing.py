@@ -33,6 +33,19 @@ def disassemble(file, start, end):
     assert process.returncode == 0
 
 
+def pieces(ranges, gap=1 << 16):
+    """These ranges of addresses, as fewer that hold all of them: what lies nearer to each other is disassembled in one
+    go."""
+    found = []
+    for start, end in sorted(ranges):
+        if found and start - found[-1][1] < gap:
+            found[-1][1] = max(end, found[-1][1])
+        else:
+            found.append([start, end])
+    return found
+
+
+ROUNDS = 400
 # Each thing that makes a function's start interesting: loops, jump tables, computed gotos, tail calls, cold parts.
 SOURCE = r"""
 #include <stddef.h>
@@ -93,7 +106,7 @@ int main(int argc, char **argv) {
 	char text[16];
 	struct object o = { 0, tail };
 	long s = 0;
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		copy(text, "some text", 10);
 		s += sum_list(&a) + length(text) + spin(i) + first_of(numbers, i & 3) + choose(i % 10 == 4 ? 5 : i % 10, i) + machine(code);
 		s += leaf_switch(i, bytes) + tail(i) + through(helper, i) + checked(numbers) + guarded(numbers, 2) % 7 + (long)mean(v, 3);
@@ -102,7 +115,7 @@ int main(int argc, char **argv) {
 	printf("%ld\n", s);
 	return 0;
 }
-"""
+""".replace("ROUNDS", str(ROUNDS))
 BUILDS = [
     ["gcc", "-O0"], ["gcc", "-O1"], ["gcc", "-O2"], ["gcc", "-O3"], ["gcc", "-Os"],
     ["gcc", "-O2", "-fcf-protection=full"],
@@ -134,7 +147,6 @@ def write_model(folder, library, names):
 
 
 OWN = sorted(set(re.findall(r"^APART (?:__attribute__\(\(cold\)\) )?\w+ (\w+)\(", SOURCE, re.MULTILINE)))
-ROUNDS = 2000
 TRUTH = {**{name: ROUNDS for name in OWN}, "helper": 3 * ROUNDS, "tail": 2 * ROUNDS, "complain": 0}
 
 

@@ -7,8 +7,10 @@ fails.
 What fails again fails the run. What passes then is *unsteady*: it is listed with the machine's load at both times, and
 more than ALLOWED of them fail the run, too. The last line is like pytest's own closing line, of both runs together.
 
-As a pytest plug-in (`-p steady`), which main() makes of it, this file notes what failed, and the load at that moment.
+As a pytest plug-in (`-p steady`), which main() makes of it, this file notes what failed, and the load at that moment;
+and how long the tests of each file took, which GASPBPF_LONGEST=update writes into tests/longest.list.
 """
+import collections
 import json
 import os
 import pathlib
@@ -19,6 +21,8 @@ import time
 
 ALLOWED = 5  # unsteady tests
 AT_MOST = 40  # tests that are run again; if more have failed, something else is wrong
+LONGEST = pathlib.Path(__file__).resolve().parents[1] / "longest.list"
+LONG = 10  # seconds
 NOTES = "STEADY_NOTES"  # the environment variable that names the file for the notes
 # as pytest orders them
 KINDS = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "warnings", "error")
@@ -31,8 +35,11 @@ class Notes:
     def __init__(self, path):
         self.path = path
         self.load_at = {}  # by node id, at the first failure
+        self.seconds = collections.Counter()  # by file; without the wait for those that are alone
 
     def pytest_runtest_logreport(self, report):
+        if report.when == "call":
+            self.seconds[report.nodeid.partition("::")[0]] += report.duration
         if report.failed:
             self.load_at.setdefault(report.nodeid, os.getloadavg()[0])
 
@@ -49,6 +56,7 @@ class Notes:
         counts["failed"], counts["error"] = len(bad), 0
         self.path.write_text(json.dumps({
             "root": str(session.config.rootpath), "counts": counts,
+            "seconds": self.seconds,
             "whole": not (session.shouldstop or session.shouldfail),
             "failures": [[node, load] for node, load in self.load_at.items() if node in bad]}))
 
@@ -90,10 +98,22 @@ def closing_line(counts, bad, seconds):
     return f"{', '.join(words) or 'no tests ran'} in {seconds:.2f}s"
 
 
+def write_longest(seconds):
+    """The files that have run, in place of what the list said of them."""
+    lines = LONGEST.read_text().splitlines()
+    took = {name: float(number) for number, name in (line.split() for line in lines if not line.startswith("#"))}
+    took.update(seconds)
+    rows = sorted(((round(number), name) for name, number in took.items() if number >= LONG), reverse=True)
+    LONGEST.write_text("".join(f"{line}\n" for line in [*(line for line in lines if line.startswith("#")),
+                                                        *(f"{number} {name}" for number, name in rows)]))
+
+
 def main(arguments):
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="steady-") as folder:
         status, notes = run(folder, arguments)
+        if notes and os.environ.get("GASPBPF_LONGEST") == "update":
+            write_longest(notes["seconds"])
         if status != 1 or not notes or not notes["whole"] or not notes["failures"]:
             return status  # nothing failed, or not everything ran: there is no more to be learnt
         unsteady, failed = again(folder, notes["root"], notes["failures"])
