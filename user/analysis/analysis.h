@@ -67,6 +67,7 @@ struct analysis {
 	const char *title; /* heads its section of the text (printer_heading()); NULL: it has no section of its own */
 	bool asked;        /* it is made only where somebody asks for it by its name */
 	bool of_calls;     /* it has nothing to print where no call was observed */
+	bool needs_calls;  /* single ones, with what is known of each: as all that have one of the functions below do */
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
 	/* Those that can fail return 0 or -errno, not said. state: what begin() has put there; NULL at first. */

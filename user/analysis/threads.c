@@ -21,6 +21,15 @@ static void print_scheduling(struct table *t, const struct def_thread *thread)
 		table_cell(t, "-");
 }
 
+/* Of no known time there is none. */
+static void print_share(struct table *t, const struct report_thread *row, const char *about, uint64_t ns)
+{
+	if (row->wall)
+		table_cell(t, "%s%.1f%%", about, percent(ns, row->wall));
+	else
+		table_cell(t, "-");
+}
+
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row, const bool *used,
 			 bool unseen, bool scheduled)
 {
@@ -31,18 +40,20 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 	table_cell(t, "%s", label_without_tid(&who, label, sizeof(label)));
 	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
 	table_cell(t, "%s", format_count(text, row->spans + row->lost + row->summed + row->skipped));
-	table_cell(t, "%s", printer_time(p, text, row->wall));
-	for (int i = 0; i < SHARES; i++) {
+	if (row->wall)
+		table_cell(t, "%s", printer_time(p, text, row->wall));
+	else
+		table_cell(t, "-");
+	for (int i = 0; i < SHARES; i++)
 		if (used[i])
-			table_cell(t, "%s%.1f%%", about,
-				   percent(share_of(&report_shares[i], row->likely_group), row->wall));
-	}
-	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
+			print_share(t, row, about, share_of(&report_shares[i], row->likely_group));
+	print_share(t, row, about, row->likely_outside);
 	if (unseen)
-		table_cell(t, "%s%.1f%%", about, percent(row->likely_unseen, row->wall));
+		print_share(t, row, about, row->likely_unseen);
 	if (scheduled)
 		print_scheduling(t, &p->r->d->threads[row->thread]);
-	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
+	if (!p->r->d->run.only_sums)
+		table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
 /* The calibration beside what the job's threads themselves show: probes run in the kernel, so they cannot have taken
@@ -107,12 +118,16 @@ static void print_threads(void *state, const struct printer *p)
 		table_column(&t, &(struct column){ .title = "CPU", .drop = 4 });
 		table_column(&t, &(struct column){ .title = "queued", .drop = 3 });
 	}
-	table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
+	if (!p->r->d->run.only_sums)
+		table_column(&t, &(struct column){ .title = "cost", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
 		print_thread(p, &t, &p->r->threads[i], used, unseen, scheduled);
 	snprintf(note, sizeof(note),
-		 "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
-		 "in these)",
+		 p->r->d->run.only_sums
+			 ? "  (a row is a process, all its threads together; %% of its time; %soutside: in no probed "
+			   "call%s)"
+			 : "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
+			   "in these)",
 		 moves ? "data: transfers, and what is waited in them; coll: collectives, likewise; " : "",
 		 scheduled && !printer_is_narrow(p) ? "CPU, queued: since its first call, running and waiting to; "
 						    : "");
