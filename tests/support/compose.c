@@ -19,7 +19,10 @@
  *
  * lost TID COUNT [BEFORE]: so many calls of the thread are lost here; the next one that is not ends at this time
  *
- * sum TID SYMBOL LOST SUMMED SKIPPED: calls of the thread that the kernel's sums have
+ * sum TID SYMBOL LOST SUMMED SKIPPED [TIMED TOTAL MIN MAX [SIZED BYTES]]: calls of the thread that the kernel's sums
+ * have only_sums: as gaspbpf monitor writes it: each thread stands for its process; after the processes launch PID
+ * TEXT: what tells the job of the process's rank others PID: it stands for all others out SYMBOL NS: for so long its
+ * probes were out
  *
  * comm PID HANDLE TIME ID RANK...: what the handle means to the process from then on, its members' ranks in the job
  *
@@ -349,23 +352,62 @@ static void lose(uint32_t thread, unsigned long count, uint64_t before)
 
 static void add_sum(const char *text)
 {
-	unsigned long tid, lost, summed, skipped;
+	unsigned long tid, lost, summed, skipped, timed = 0, total = 0, min = 0, max = 0, sized = 0, bytes = 0;
 	char symbol[100];
 	uint32_t probe, index;
 
-	if (sscanf(text, "%lu %99s %lu %lu %lu", &tid, symbol, &lost, &summed, &skipped) != 5)
-		fail("sum TID SYMBOL LOST SUMMED SKIPPED");
+	if (sscanf(text, "%lu %99s %lu %lu %lu %lu %lu %lu %lu %lu %lu", &tid, symbol, &lost, &summed, &skipped, &timed,
+		   &total, &min, &max, &sized, &bytes) < 5)
+		fail("sum TID SYMBOL LOST SUMMED SKIPPED [TIMED TOTAL MIN MAX [SIZED BYTES]]");
 	probe = probe_of(symbol);
 	index = definitions_add_sum(&d);
 	if (index == NO_INDEX)
 		fail("out of memory");
 	d.sums[index] = (struct def_sum){
-		.thread = thread_of(tid), .probe = probe, .lost = lost, .summed = summed, .skipped = skipped
+		.thread = thread_of(tid),
+		.probe = probe,
+		.lost = lost,
+		.summed = summed,
+		.skipped = skipped,
+		.timed = timed,
+		.total = total,
+		.min = min,
+		.max = max,
+		.sized = sized,
+		.bytes = bytes,
 	};
+	if (timed) /* all in the column of their mean */
+		d.sums[index].bucket[63 - __builtin_clzll(total / timed | 1)] = timed;
 	d.loss.calls += lost + summed + skipped;
 	d.loss.lost += lost;
 	d.loss.summed += summed;
 	d.loss.skipped += skipped;
+}
+
+static void set_text(char **text, const char *line)
+{
+	free(*text);
+	*text = strndup(line, strcspn(line, "\n"));
+	if (!*text)
+		fail("out of memory");
+}
+
+static void set_only_sums(void)
+{
+	d.run.only_sums = true;
+	for (size_t i = 0; i < d.nthreads; i++)
+		d.threads[i].all = true;
+}
+
+/* launch PID TEXT */
+static void set_launch(const char *text)
+{
+	unsigned long pid;
+	int read = 0;
+
+	if (sscanf(text, "%lu %n", &pid, &read) != 1 || !read)
+		fail("launch PID TEXT");
+	set_text(&d.processes[process_of(pid)].job, text + read);
 }
 
 static void add_comm(char *text)
@@ -427,17 +469,9 @@ static void add_scheduled(const char *text)
 	t->cpu = cpu;
 }
 
-static void set_text(char **text, const char *line)
-{
-	free(*text);
-	*text = strndup(line, strcspn(line, "\n"));
-	if (!*text)
-		fail("out of memory");
-}
-
 int main(int argc, char **argv)
 {
-	char line[4096];
+	char line[4096], symbol[100];
 	int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
 
 	if (fd < 0 || models_load_folder(&models, argv[2]) ||
@@ -485,6 +519,14 @@ int main(int argc, char **argv)
 			add_scheduled(line + 10);
 		else if (!strncmp(line, "text ", 5))
 			add_text(line + 5);
+		else if (!strncmp(line, "only_sums", 9))
+			set_only_sums();
+		else if (!strncmp(line, "launch ", 7))
+			set_launch(line + 7);
+		else if (sscanf(line, "others %lu", &a) == 1)
+			d.processes[process_of(a)].others = true;
+		else if (sscanf(line, "out %99s %lu", symbol, &a) == 2)
+			d.probes[probe_of(symbol)].out_ns = a;
 		else if (!strncmp(line, "sum ", 4))
 			add_sum(line + 4);
 		else if (!strncmp(line, "window ", 7))

@@ -62,7 +62,8 @@ static int kept(uid_t user, uid_t owner, int (*what)(void))
 {
 	const struct caller caller = { .uid = user, .gid = user };
 	const char *const folders[] = { folder, own, NULL }, *const nowhere[] = { NULL };
-	const char *const files[] = { in(folder, "mine"), in(folder, "replaced"), in(own, "left"), NULL };
+	const char *const files[] = { in(folder, "mine"), in(folder, "replaced"), in(own, "left"),
+				      in(folder, "anew.gasp"), NULL };
 	int status;
 	pid_t child;
 
@@ -116,6 +117,37 @@ static int try_elsewhere(void)
 	if (file_create_new(in(folder, "."), NULL) >= 0 || file_create_new(long_path, NULL) >= 0)
 		return 2;
 	return is_there(in(elsewhere, "old")) && is_there(in(folder, "other")) ? 0 : 3;
+}
+
+static int take_the_place(void)
+{
+	struct stat before, after;
+	int fd = file_create_new(in(folder, "anew.gasp" FILE_NEW), NULL);
+
+	if (fd < 0 || write(fd, "text", 4) != 4 || stat(in(folder, "anew.gasp"), &before))
+		return 1;
+	if (file_take_place(in(folder, "anew.gasp"), NULL) || stat(in(folder, "anew.gasp"), &after) ||
+	    after.st_size != 4 || after.st_ino == before.st_ino || is_there(in(folder, "anew.gasp" FILE_NEW)))
+		return 2;
+	if (file_create_new(in(folder, "anew.gasp" FILE_NEW), NULL) < 0 ||
+	    file_drop_new(in(folder, "anew.gasp" FILE_NEW), NULL) || is_there(in(folder, "anew.gasp" FILE_NEW)))
+		return 3;
+	if (file_drop_new(in(folder, "anew.gasp"), NULL) != -EPERM || !is_there(in(folder, "anew.gasp")))
+		return 4;
+	return 0;
+}
+
+/* Of a file that was not named, and of what was named for another reason. */
+static int take_other_places(void)
+{
+	if (file_create_new(in(folder, "other.gasp"), NULL) < 0 ||
+	    file_create_new(in(folder, "other.gasp" FILE_NEW), NULL) < 0)
+		return 1;
+	if (file_take_place(in(folder, "other.gasp"), NULL) != -EPERM ||
+	    file_drop_new(in(folder, "other.gasp" FILE_NEW), NULL) != -EPERM ||
+	    file_take_place(in(own, "left"), NULL) != -EPERM || file_take_place("", NULL) != -EPERM)
+		return 2;
+	return is_there(in(folder, "other.gasp" FILE_NEW)) && is_there(in(own, "left")) ? 0 : 3;
 }
 
 static int remove_replaced(void)
@@ -174,6 +206,16 @@ static void nothing_elsewhere(void **state)
 	assert_int_equal(kept(0, 0, try_elsewhere), 0);
 	assert_false(is_there(in(elsewhere, "new.gasp")));
 	assert_int_equal(kept(OTHER, 0, make_and_remove), 1); /* as the caller, whose folder it is not */
+}
+
+static void a_new_file_takes_the_place(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(kept(0, 0, take_the_place), 0);
+	assert_int_equal(kept(OTHER, OTHER, take_the_place), 0);
+	assert_int_equal(kept(0, 0, take_other_places), 0);
 }
 
 static void another_file_of_that_name_stays(void **state)
@@ -297,8 +339,21 @@ static int make_folders(void **state)
 static int remove_folders(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "mine",     "replaced", "left",      "other", "new",
-					     "new.gasp", ".gasp",    ".new.gasp", "old" };
+	static const char *const names[] = {
+		"mine",
+		"replaced",
+		"left",
+		"other",
+		"new",
+		"new.gasp",
+		".gasp",
+		".new.gasp",
+		"old",
+		"anew.gasp",
+		"other.gasp",
+		"anew.gasp" FILE_NEW,
+		"other.gasp" FILE_NEW,
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		unlink(in(folder, names[i]));
@@ -311,11 +366,9 @@ static int remove_folders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_are_made_and_removed),
-		cmocka_unit_test(nothing_elsewhere),
-		cmocka_unit_test(another_file_of_that_name_stays),
-		cmocka_unit_test(what_is_not_to_be_left_goes),
-		cmocka_unit_test(processes_are_ended),
+		cmocka_unit_test(files_are_made_and_removed),  cmocka_unit_test(nothing_elsewhere),
+		cmocka_unit_test(a_new_file_takes_the_place),  cmocka_unit_test(another_file_of_that_name_stays),
+		cmocka_unit_test(what_is_not_to_be_left_goes), cmocka_unit_test(processes_are_ended),
 	};
 
 	alarm(120); /* a process that lives on is waited for without an end */

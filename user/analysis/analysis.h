@@ -69,6 +69,7 @@ struct analysis {
 	bool asked;        /* it is made only where somebody asks for it by its name */
 	bool of_calls;     /* it has nothing to print where no call was observed */
 	bool of_waiting;   /* it is about who waits for whom: its section says if threads had no CPU */
+	bool needs_calls;  /* single ones, with what is known of each: as all that have one of the functions below do */
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
 	/* event() is told of calls only where there was one of a probe of which this holds. NULL: of any of its roles.

@@ -125,6 +125,7 @@ static void print_sites(void *state, const struct printer *p)
 const struct analysis analysis_sites = {
 	.name = "sites",
 	.title = "Call sites",
+	.needs_calls = true,
 	.of_calls = true,
 	.print = print_sites,
 };

@@ -265,13 +265,27 @@ static int judge_findings(struct comparison *c)
 	return error;
 }
 
+/* A series is of runs of one job. */
+static bool is_of_a_machine(const struct comparison *c)
+{
+	for (size_t i = 0; i < c->nruns; i++) {
+		if (!c->runs[i].only_sums)
+			continue;
+		log_error("%s: has the sums of a machine, which are no run of a series: compare it with another such "
+			  "recording",
+			  log_safe(c->runs[i].name));
+		return true;
+	}
+	return false;
+}
+
 int comparison_judge(struct comparison *c, enum compared_as as)
 {
 	int error;
 
 	c->as = as;
 	if (as != COMPARED_SIDES)
-		return series_judge(c);
+		return is_of_a_machine(c) ? -EINVAL : series_judge(c);
 	c->all_whole = all_are_whole(c);
 	c->by_share = !c->all_whole || !are_of_one_size(c);
 	error = judge_times(c);

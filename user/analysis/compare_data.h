@@ -43,6 +43,7 @@ struct run {
 	bool from_start, to_end;       /* all of them were observed so */
 	bool cut;                      /* the recording has no end */
 	bool flight;                   /* the last seconds of it only */
+	bool only_sums;                /* of a machine's processes, counted by gaspbpf monitor */
 	uint64_t spent[KINDS_OF_TIME]; /* ns, of all threads, estimated where calls are missing */
 	struct run_event *events;      /* by their numbers in the comparison */
 	size_t nevents;
@@ -54,7 +55,7 @@ struct run {
 
 static inline bool run_is_whole(const struct run *run)
 {
-	return run->from_start && run->to_end && !run->cut && !run->flight;
+	return run->from_start && run->to_end && !run->cut && !run->flight && !run->only_sums;
 }
 
 /* --- what differs ------------------------------------------------------------ */

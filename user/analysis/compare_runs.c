@@ -107,6 +107,8 @@ static void host_cell(struct table *t, const struct comparison *c, int side)
 
 static const char *seen_of(const struct run *run)
 {
+	if (run->only_sums)
+		return "sums only";
 	if (run->flight)
 		return "last seconds";
 	if (run->cut)
@@ -218,9 +220,34 @@ static bool hosts_differ(const struct comparison *c)
 	return false;
 }
 
+/* How many have only sums. */
+static size_t has_sums(const struct comparison *c)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->nruns; i++)
+		count += c->runs[i].only_sums;
+	return count;
+}
+
+/* What calls contain is known where there are single calls. */
+static void print_sums(const struct comparison *c, const struct printer *p)
+{
+	if (!has_sums(c))
+		return;
+	printer_paragraph(p, "",
+			  has_sums(c) == c->nruns
+				  ? "These recordings have only sums: Self is Total, whatever calls contain, and a "
+				    "process's time counts once, however many threads it has."
+				  : "Some of these recordings have only sums, in which Self is Total, whatever calls "
+				    "contain, and a process's time counts once, however many threads it has: only "
+				    "events that contain no others, of processes with one thread, are comparable.");
+}
+
 static void print_measure(const struct comparison *c, const struct printer *p)
 {
 	const char *parts = c->all_whole        ? ""
+			    : has_sums(c)       ? " not all recordings are of one run: some have a machine's sums"
 			    : lengths_differ(c) ? " not all runs were observed from start to end, and not for as long"
 						: " not all runs were observed from start to end";
 	const char *sizes = differs(c, ranks_of)     ? " their numbers of ranks differ"
@@ -284,10 +311,9 @@ void runs_print(const struct comparison *c, const struct printer *p)
 		}
 	}
 	if (missing) {
-		snprintf(
-			text, sizeof(text),
-			"Up to %.1f %% of a run's calls are not on its timeline: figures with ~ are estimated for them.",
-			percent(missing, calls));
+		snprintf(text, sizeof(text),
+			 "Up to %.1f %% of a run's calls are %s: figures with ~ are estimated for them.",
+			 percent(missing, calls), has_sums(c) == c->nruns ? "only counted" : "not on its timeline");
 		printer_paragraph(p, "", text);
 	}
 }
@@ -313,6 +339,7 @@ void sides_print_runs(const struct comparison *c, const struct printer *p)
 {
 	print_runs(c, p);
 	print_measure(c, p);
+	print_sums(c, p);
 	runs_print(c, p);
 	print_models(c, p);
 	print_chance(c, p);

@@ -56,7 +56,7 @@ static void add_process(struct run *run, const struct report *r, uint32_t index,
 	uint64_t start = p->start > r->start ? p->start : r->start;
 	uint64_t end = p->end && p->end < r->end ? p->end : r->end;
 
-	run->processes++;
+	run->processes += !p->others;
 	run->ranks += p->rank >= 0;
 	if (p->ranks > 0 && (uint64_t)p->ranks > run->job_ranks)
 		run->job_ranks = p->ranks;
@@ -95,6 +95,8 @@ static int add_processes(struct run *run, const struct report *r)
 		to = r->end;
 	}
 	run->time = to > from ? to - from : 0;
+	if (r->d->run.only_sums) /* of a machine, with jobs or without */
+		run->time = r->end > r->start ? r->end - r->start : 0;
 	return 0;
 }
 
@@ -150,7 +152,7 @@ static int add_event(struct run *run, struct comparison *c, const struct report 
 	run->events[number] = (struct run_event){
 		.calls = tally->calls,
 		.timed = tally->timed || tally->likely_total,
-		.estimated = tally_missing(tally) > 0,
+		.estimated = (r->d->run.only_sums ? tally->skipped : tally_missing(tally)) > 0,
 		.partly = event->out > 0,
 		.self = tally->likely_self,
 	};
@@ -196,6 +198,8 @@ static char *finding_key(const struct report *r, const struct finding *finding)
 	if (finding->thread != NO_INDEX) {
 		struct who is = who_is_thread(r->d, finding->thread);
 
+		is.job = NULL; /* its launcher is another one each time */
+		is.numbered = false;
 		label_without_tid(&is, who, sizeof(who));
 	}
 	if (finding->has_site)
@@ -237,9 +241,10 @@ int run_make(struct run *run, struct comparison *c, struct reporter *reporter, c
 		return error;
 	run->cut = !r->d->run.finished;
 	run->flight = r->d->run.reason != NULL;
+	run->only_sums = r->d->run.only_sums;
 	run->calls = r->calls;
 	run->lost = r->lost;
-	run->missing = r->lost + r->summed + r->skipped;
+	run->missing = r->d->run.only_sums ? r->skipped : r->lost + r->summed + r->skipped;
 	add_threads(run, r);
 	error = add_processes(run, r);
 	if (!error)

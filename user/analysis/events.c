@@ -90,7 +90,9 @@ static void print_events(void *state, const struct printer *p)
 		print_event(p, &t, &p->r->events[i], with_inner, with_bytes);
 	printer_heading(
 		p,
-		p->r->outs ? "  (% wall: self, of all threads; ~ estimated; + more while probes were out)"
+		p->r->d->run.only_sums ? "  (% wall: self, of the time of all processes; ~ as if no observed call were "
+					 "inside; + more while probes were out)"
+		: p->r->outs           ? "  (% wall: self, of all threads; ~ estimated; + more while probes were out)"
 		: p->r->calls > p->r->delivered
 			? "  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on "
 			  "the timeline)"
@@ -98,7 +100,7 @@ static void print_events(void *state, const struct printer *p)
 	printer_table(p, &t);
 	printer_rest(p, shown, p->r->nevents, "events");
 	for (size_t i = 0; i < shown; i++)
-		if (report_begins_regions(p->r, p->r->events[i].event))
+		if (report_begins_regions(p->r, p->r->events[i].event) && !p->r->d->run.only_sums)
 			say_regions(p, report_event_name(p->r, p->r->events[i].event));
 	if (posts)
 		fputs("*: as the receives were posted; less may have come.\n", p->out);

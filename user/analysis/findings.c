@@ -14,6 +14,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/findings.h"
+#include "analysis/only_sums.h"
 #include "analysis/printer.h"
 
 #include <errno.h>
@@ -81,6 +82,25 @@ static double event_share(const struct report *r, const struct report_thread *th
 	return share < 100 ? share : 100; /* some may be estimated */
 }
 
+static void set_uneven(struct finding *finding, const struct finding_share *most, const struct finding_share *least)
+{
+	finding->most = *most;
+	finding->least = *least;
+	finding->uneven = most->percent - least->percent >= UNEVEN_APART &&
+			  most->percent >= UNEVEN_FACTOR * least->percent;
+}
+
+/* The same where there are several jobs: within the one in which it is most uneven. 0 or -ENOMEM. */
+static int find_uneven_in_jobs(const struct report *r, struct finding *finding)
+{
+	struct uneven_shares shares;
+	int error = report_uneven_in_jobs(r, finding->event, event_share, &shares);
+
+	if (!error && shares.most.thread != NO_INDEX)
+		set_uneven(finding, &shares.most, &shares.least);
+	return error;
+}
+
 /* Does a mean say too little of the event? Of whom it is much, and of whom little. */
 static void find_uneven(const struct report *r, struct finding *finding)
 {
@@ -101,9 +121,7 @@ static void find_uneven(const struct report *r, struct finding *finding)
 		if (least.thread == NO_INDEX || share.percent < least.percent)
 			least = share;
 	}
-	finding->most = most;
-	finding->least = least;
-	finding->uneven = most.percent - least.percent >= UNEVEN_APART && most.percent >= UNEVEN_FACTOR * least.percent;
+	set_uneven(finding, &most, &least);
 }
 
 /* The same in words, up to what comes next. */
@@ -134,14 +152,20 @@ static int find_hot_event(struct report *r)
 
 		if (group_of_role(r->profile->events[event].role) == GROUP_TASK)
 			continue; /* the work itself */
+		if (r->d->run.only_sums && report_begins_regions(r, event))
+			continue; /* it is in there, and nobody knows how much of it */
 		if (share < HOT_SHARE)
 			return 0;
-		find_uneven(r, &finding);
+		if (r->d->run.only_sums && find_uneven_in_jobs(r, &finding))
+			return -ENOMEM;
+		if (!r->d->run.only_sums)
+			find_uneven(r, &finding);
 		return report_add_finding(
-			r, &finding, "%s takes %s%.0f %% of the threads' time%s %s in %s %s%s",
+			r, &finding, "%s takes %s%.0f %% of the %s' time%s %s in %s %s%s",
 			report_event_label(r, event, label, sizeof(label)), tally_missing(tally) ? "about " : "", share,
-			uneven(r, &finding, threads, sizeof(threads)), format_time(time, tally->likely_self),
-			format_count(calls, tally->calls), tally->calls == 1 ? "call" : "calls",
+			r->d->run.only_sums ? "processes" : "threads", uneven(r, &finding, threads, sizeof(threads)),
+			format_time(time, tally->likely_self), format_count(calls, tally->calls),
+			tally->calls == 1 ? "call" : "calls",
 			hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
 	}
 	return 0;
@@ -303,10 +327,12 @@ static void print_findings(void *state, const struct printer *p)
 	const struct report *r = p->r;
 	char text[200];
 
+	bool any = r->profile->spans || (r->d->run.only_sums && r->calls);
+
 	printer_heading(p, "");
-	if (!r->profile->spans)
+	if (!any)
 		fputs("No call was observed.\n", p->out);
-	if (r->profile->spans && (!r->nfindings || !strcmp(r->findings[0].kind, UNMODELLED))) {
+	if (any && (!r->nfindings || !strcmp(r->findings[0].kind, UNMODELLED))) {
 		snprintf(text, sizeof(text),
 			 "Nothing stands out%s: no event (tasks aside) takes %d %% of the threads' time, and no thread "
 			 "was found that the others wait for.",

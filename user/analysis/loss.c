@@ -73,7 +73,7 @@ static void print_kept_low(const struct printer *p)
 {
 	char text[FORMAT_SIZE];
 
-	if (p->r->summed)
+	if (p->r->summed && !p->r->d->run.only_sums)
 		fprintf(p->out, "%s %s summed up in the kernel, to keep the cost low\n",
 			format_count(text, p->r->summed), p->r->summed == 1 ? "call was" : "calls were");
 	if (p->r->skipped)

@@ -10,6 +10,8 @@ static void print_missing(void *state, const struct printer *p)
 	struct table t = { 0 };
 	char text[FORMAT_SIZE], label[LABEL_ROOM];
 
+	if (p->r->d->run.only_sums) /* there is no timeline */
+		return;
 	table_column(&t, &(struct column){ .title = "Event", .left = true, .shrinks = true });
 	table_column(&t, &(struct column){ .title = "Calls" });
 	table_column(&t, &(struct column){ .title = "On timeline" });

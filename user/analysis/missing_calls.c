@@ -47,20 +47,35 @@ static uint64_t without(uint64_t ns, uint64_t floor)
 	return ns > floor ? ns - floor : 0;
 }
 
+/* The payload of those of these calls of which it is known. plan: of the probe; NULL: it has none. */
+static void add_payload(struct tally *tally, const struct def_sum *sum, const struct payload_plan *plan)
+{
+	enum side side = plan ? payload_side(plan) : SIDE_NONE;
+
+	tally->bytes += sum->bytes;
+	tally->known_bytes += sum->sized;
+	if (side == SIDE_SEND) {
+		tally->sent += sum->bytes;
+		tally->known_sent += sum->sized;
+	} else if (side == SIDE_RECV) {
+		tally->received += sum->bytes;
+		tally->known_received += sum->sized;
+	}
+}
+
 /* floor: ns to be taken off each duration. The histogram is left as it is: which calls stand in a column is not known.
  */
 static void add_sum(struct tally *tally, const struct def_sum *sum, bool moves, uint32_t floor)
 {
 	uint64_t total = without(sum->total, rounded((double)floor * sum->timed));
-
 	uint64_t calls = sum->lost + sum->summed + sum->skipped;
 
 	tally->calls += calls;
 	tally->lost += sum->lost;
 	tally->summed += sum->summed;
 	tally->skipped += sum->skipped;
-	if (moves)
-		tally->unknown_bytes += calls;
+	if (moves && calls > sum->sized)
+		tally->unknown_bytes += calls - sum->sized;
 	if (!sum->timed)
 		return;
 	tally->timed += sum->timed;
@@ -114,10 +129,15 @@ static int add_all(struct report *r)
 		refs[i] = (struct sum_ref){ d->sums[i].thread, profile_event(r->profile, d, d->sums[i].probe),
 					    &d->sums[i] };
 	qsort(refs, d->nsums, sizeof(*refs), by_thread_and_event);
-	for (size_t i = 0; i < d->nsums; i++)
-		add_sum(&row_of(r, refs[i].thread, refs[i].event)->tally, refs[i].sum,
-			r->profile->events[refs[i].event].moves,
-			r->profile->subtract_floor ? d->probes[refs[i].sum->probe].floor_ns : 0);
+	for (size_t i = 0; i < d->nsums; i++) {
+		struct tally *tally = &row_of(r, refs[i].thread, refs[i].event)->tally;
+		const struct def_sum *sum = refs[i].sum;
+
+		add_sum(tally, sum, r->profile->events[refs[i].event].moves,
+			r->profile->subtract_floor ? d->probes[sum->probe].floor_ns : 0);
+		if (sum->sized)
+			add_payload(tally, sum, r->profile->probes[sum->probe].is.payload);
+	}
 	free(refs);
 	return 0;
 }
@@ -149,6 +169,16 @@ static void take(uint64_t *from, uint64_t *left)
 
 	*from -= part;
 	*left -= part;
+}
+
+/* Where a thread stands for all of its process, their calls may take more than the process's time. */
+static void set_groups(struct report_thread *t, const uint64_t *missing)
+{
+	uint64_t inside = sum_groups(missing);
+
+	for (int g = 0; g < GROUPS; g++)
+		t->likely_group[g] = missing[g];
+	t->likely_outside = without(t->outside, inside);
 }
 
 /* Of one thread, from the missing calls' self time by group. */
@@ -187,8 +217,12 @@ static int estimate_threads(struct report *r)
 			continue; /* it is in the time of the call around it */
 		missing[row->thread][group] += row->tally.likely_self - row->tally.self;
 	}
-	for (size_t i = 0; i < r->nthreads; i++)
-		estimate_groups(&r->threads[i], missing[r->threads[i].thread]);
+	for (size_t i = 0; i < r->nthreads; i++) {
+		if (r->d->threads[r->threads[i].thread].all && r->d->run.only_sums)
+			set_groups(&r->threads[i], missing[r->threads[i].thread]);
+		else
+			estimate_groups(&r->threads[i], missing[r->threads[i].thread]);
+	}
 	free(missing);
 	return 0;
 }

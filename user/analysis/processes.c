@@ -19,12 +19,21 @@ static void print_process(const struct printer *p, uint32_t index)
 
 	for (size_t i = 0; i < p->r->nthreads; i++)
 		threads += p->r->threads[i].process == index;
-	fprintf(p->out, "  %s, %u %s: %s", label_with_pid(&who, label, sizeof(label)), threads,
-		threads == 1 ? "thread" : "threads", command ? log_safe(command) : "?");
+	fprintf(p->out, "  %s", label_with_pid(&who, label, sizeof(label)));
+	if (def->others) {
+		fputs(": those that ended too long ago, came too many at a time, or ended before a look at them\n",
+		      p->out);
+		return;
+	}
+	if (!p->r->d->run.only_sums)
+		fprintf(p->out, ", %u %s", threads, threads == 1 ? "thread" : "threads");
+	fprintf(p->out, ": %s", command ? log_safe(command) : "?");
 	if (def->has_exit && (def->exit_code & 0x7f))
 		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
 	else if (def->has_exit)
 		fprintf(p->out, " (exited with %d)", def->exit_code >> 8 & 0xff);
+	else if (p->r->d->run.only_sums && def->end)
+		fputs(" (has ended)", p->out);
 	fputc('\n', p->out);
 }
 
@@ -54,6 +63,9 @@ static void put_processes(void *state, const struct report *r, struct json *j)
 		json_key_int_known(j, "rank", p->rank, p->rank >= 0);
 		json_key_string(j, "unit", p->rank >= 0 ? p->unit : NULL);
 		json_key_int_known(j, "status", p->exit_code, p->has_exit);
+		json_key_string(j, "job", p->job);
+		json_key_bool(j, "others", p->others);
+		json_key_bool(j, "has_ended", p->end);
 		json_end_object(j);
 	}
 	json_end_array(j);

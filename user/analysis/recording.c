@@ -27,7 +27,8 @@ static void print_when(void *state, const struct printer *p)
 	char text[64], length[FORMAT_SIZE];
 	struct tm when;
 
-	fprintf(p->out, "Observed for %s", format_time(length, p->r->end > p->r->start ? p->r->end - p->r->start : 0));
+	fprintf(p->out, "%s for %s", run->only_sums ? "Counted" : "Observed",
+		format_time(length, p->r->end > p->r->start ? p->r->end - p->r->start : 0));
 	if (run->start_realtime && localtime_r(&seconds, &when) && strftime(text, sizeof(text), "%F %T %z", &when))
 		fprintf(p->out, " from %s", text);
 	if (run->host)
@@ -84,6 +85,7 @@ static void put_recording(void *state, const struct report *r, struct json *j)
 	put_calibration(j, run);
 	json_key_bool(j, "floor_subtracted", r->profile->subtract_floor);
 	json_key_bool(j, "finished", run->finished);
+	json_key_bool(j, "only_sums", run->only_sums);
 	json_key_string(j, "flight", run->reason);
 	json_end_object(j);
 }

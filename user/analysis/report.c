@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
+#include "analysis/only_sums.h"
 #include "analysis/printer.h"
 #include "util/csv.h"
 #include "util/json.h"
@@ -128,6 +129,8 @@ static bool wants_relations(const struct made_analysis *one)
 /* ordered: there is a recording, so that events can be had in one order. */
 static bool is_possible(const struct made_analysis *one, const struct definitions *d, bool ordered)
 {
+	if (d->run.only_sums && needs_calls(one->is))
+		return false;
 	if (one->is->event || wants_relations(one))
 		return ordered && (!wants_relations(one) || relations_possible(d)) &&
 		       (!one->is->possible || one->is->possible(d));
@@ -439,6 +442,39 @@ static bool has_text(const struct reporter *r, const struct made_analysis *one)
 	return one->made && one->is->print && (!r->some || one->chosen) && (r->report.nevents || !one->is->of_calls);
 }
 
+/* It cannot be made, though it is wanted. */
+static bool lacks_calls(const struct reporter *r, const struct made_analysis *one)
+{
+	return r->d->run.only_sums && needs_calls(one->is) && (r->some ? one->chosen : one->asked || !one->is->asked);
+}
+
+/* In one paragraph: what is not there is not to look like nothing that happened. */
+static void say_only_sums(const struct reporter *r, const struct printer *p)
+{
+	struct paragraph paragraph;
+	size_t lacking = 0, said = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		lacking += r->all[i].is->title && lacks_calls(r, &r->all[i]);
+	if (!lacking && r->some)
+		return;
+	fputc('\n', p->out);
+	paragraph = printer_item(p, "");
+	if (!r->some)
+		paragraph_words(&paragraph,
+				"This recording has only sums, by process and event, as gaspbpf monitor has counted: a "
+				"process is all of its threads together, and Self is Total, whatever calls contain.");
+	if (lacking)
+		paragraph_words(
+			&paragraph,
+			"%s single calls, of which it has none ('sudo gaspbpf -p PID -o run.gasp' records them):",
+			r->some ? "Not known, since it needs" : "Not known, since they need");
+	for (size_t i = 0; i < r->count; i++)
+		if (r->all[i].is->title && lacks_calls(r, &r->all[i]))
+			paragraph_piece(&paragraph, r->all[i].is->name, ++said < lacking ? "," : ".");
+	paragraph_end(&paragraph);
+}
+
 int reporter_print(struct reporter *r, FILE *out, const struct report_style *style)
 {
 	int error = reporter_finish(r);
@@ -455,6 +491,8 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 	if (error)
 		return error;
 	for (size_t i = 0; i < r->count; i++) {
+		if (r->all[i].is == &analysis_findings && r->d->run.only_sums)
+			say_only_sums(r, &p);
 		p.title = r->all[i].is->title;
 		p.warns = r->all[i].is->of_waiting;
 		p.whole = r->all[i].chosen;
@@ -471,9 +509,15 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 
 static void put_key(const struct reporter *r, const struct made_analysis *one, struct json *j)
 {
-	if (!one->made || !one->is->json || (r->some && !one->chosen))
+	bool lacks = lacks_calls(r, one);
+
+	if ((!one->made && !lacks) || !one->is->json || (r->some && !one->chosen))
 		return;
 	json_key(j, one->is->name);
+	if (lacks) {
+		json_null(j);
+		return;
+	}
 	one->is->json(one->state, &r->report, j);
 }
 

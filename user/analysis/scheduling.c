@@ -384,6 +384,7 @@ static void put(void *state, const struct report *r, struct json *j)
 const struct analysis analysis_scheduling = {
 	.name = "scheduling",
 	.title = "Waiting for a CPU",
+	.needs_calls = true,
 	.of_calls = true,
 	.begin = begin,
 	.end = find,

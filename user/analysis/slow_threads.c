@@ -23,11 +23,13 @@
  * must be three times as much; or not one wait of the one was as long as any of the others';
  *   - the time that the others wait more than the one, in all calls of one member, is at least 1 %
  *     of the time observed: worth looking at.
- * Threads of one process that meet at different barrier objects are different teams.
+ * Where a recording has ranks of several jobs, each job is looked at by itself; ranks of which it is not known whose
+ * they are, are no team. Threads of one process that meet at different barrier objects are different teams.
  * The second half of a split barrier (role wait) counts only for a model that has a first half (role notify) and
  * members that called it about as often: other waits are for a message or a signal, not for a team.
  */
 #include "analysis/analysis.h"
+#include "analysis/only_sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -151,10 +153,19 @@ static bool may_be_chance(const struct member *team, size_t count, uint64_t othe
 	return apart * apart * calls < CHANCE * CHANCE * (double)others * others;
 }
 
+/* Of several jobs, which come and go, each has a time of its own. */
+static uint64_t wall_of(const struct report *r, uint32_t thread)
+{
+	for (size_t i = 0; i < r->nthreads && r->d->run.only_sums; i++)
+		if (r->threads[i].thread == thread)
+			return r->threads[i].wall;
+	return r->end > r->start ? r->end - r->start : 0;
+}
+
 /* Looks at one team; `team` is sorted here. */
 static int judge_team(struct report *r, struct member *team, size_t count)
 {
-	uint64_t sum = 0, others, least, worth, wall = r->end > r->start ? r->end - r->start : 0;
+	uint64_t sum = 0, others, least, worth, wall = wall_of(r, team[0].row->thread);
 	bool clear;
 
 	if (count < 2)
@@ -204,7 +215,13 @@ static int judge_processes(struct report *r, struct member *members, size_t coun
 	return 0;
 }
 
-/* True where each is the only one of its process, and all are ranks. */
+/* What tells its job from others; "": there is one only. */
+static const char *job_of(const struct report *r, const struct row *row)
+{
+	return report_job(r, row->thread) ?: "";
+}
+
+/* True where each is the only one of its process, and all are ranks of one job. */
 static bool is_job(const struct report *r, const struct member *members, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -212,10 +229,19 @@ static bool is_job(const struct report *r, const struct member *members, size_t 
 
 		if (process >= r->d->nprocesses || r->d->processes[process].rank < 0)
 			return false;
+		if (r->d->run.only_sums && !r->d->processes[process].job)
+			return false;
 		if (i && process == process_of(r, members[i - 1].row))
 			return false;
 	}
 	return true;
+}
+
+static int by_event_and_job(const struct report *r, const struct row *x, const struct row *y)
+{
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return strcmp(job_of(r, x), job_of(r, y));
 }
 
 static int by_event_and_process(const void *a, const void *b, void *context)
@@ -223,9 +249,10 @@ static int by_event_and_process(const void *a, const void *b, void *context)
 	const struct report *r = context;
 	const struct row *x = ((const struct member *)a)->row, *y = ((const struct member *)b)->row;
 	uint32_t left = process_of(r, x), right = process_of(r, y);
+	int order = by_event_and_job(r, x, y);
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
+	if (order)
+		return order;
 	if (left != right)
 		return left < right ? -1 : 1;
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
@@ -247,7 +274,7 @@ int report_find_slow_threads(struct report *r)
 	}
 	qsort_r(members, count, sizeof(*members), by_event_and_process, r);
 	for (size_t start = 0, end; start < count && !error; start = end) {
-		for (end = start + 1; end < count && members[end].row->event == members[start].row->event; end++)
+		for (end = start + 1; end < count && !by_event_and_job(r, members[end].row, members[start].row); end++)
 			;
 		if (is_job(r, members + start, end - start))
 			error = judge_team(r, members + start, end - start);

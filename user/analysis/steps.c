@@ -32,6 +32,12 @@ int report_find_outs(struct report *r)
 			r->events[p->probes[step->probe].is.event].out += end - step->time;
 	}
 	free(next);
+	for (size_t i = 0; i < r->d->nprobes; i++) {
+		if (!r->d->probes[i].out_ns || i >= p->nprobes || !p->probes[i].ready)
+			continue;
+		r->outs = true;
+		r->events[p->probes[i].is.event].out += r->d->probes[i].out_ns;
+	}
 	return 0;
 }
 
@@ -69,11 +75,13 @@ static void print_steps(void *state, const struct printer *p)
 {
 	size_t count = p->r->d->nsteps, first = count;
 
-	if (!p->r->d->run.budget && !count)
+	if (!p->r->d->run.budget && !count && !p->r->outs)
 		return;
 	printer_heading(p, "");
-	fprintf(p->out, "  limit: probes take at most %.4g%% of each thread's time%s\n", p->r->d->run.budget / 100.0,
-		count ? "" : "; nothing had to be left out");
+	if (p->r->d->run.budget || count)
+		fprintf(p->out, "  limit: probes take at most %.4g%% of each thread's time%s\n",
+			p->r->d->run.budget / 100.0,
+			count || p->r->outs || p->r->skipped ? "" : "; nothing had to be left out");
 	if (count > STEPS_SHOWN)
 		first = STEPS_SHOWN / 2;
 	for (size_t i = 0; i < first; i++)

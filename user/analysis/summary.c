@@ -53,6 +53,8 @@ static uint64_t process_wall(const struct report *r, uint32_t process)
 	uint64_t start = def && def->start > r->start ? def->start : r->start;
 	uint64_t end = def && def->end && def->end < r->end ? def->end : r->end;
 
+	if (def && def->others)
+		return 0; /* nobody knows how many they were, and how long */
 	return end > start ? end - start : 0;
 }
 
@@ -222,6 +224,9 @@ static int learn_events(struct profile *p, const struct definitions *d)
 {
 	for (size_t i = 0; i < d->nsums; i++)
 		if (profile_event(p, d, d->sums[i].probe) == NO_INDEX)
+			return -ENOMEM;
+	for (size_t i = 0; i < d->nprobes; i++)
+		if (d->probes[i].out_ns && profile_event(p, d, i) == NO_INDEX)
 			return -ENOMEM;
 	return 0;
 }

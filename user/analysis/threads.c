@@ -30,9 +30,18 @@ static void print_scheduling(struct table *t, const struct def_thread *thread)
 		table_cell(t, "-");
 }
 
+/* Of no known time there is none. */
+static void print_share(struct table *t, const struct report_thread *row, const char *about, uint64_t ns)
+{
+	if (row->wall)
+		table_cell(t, "%s%.1f%%", about, percent(ns, row->wall));
+	else
+		table_cell(t, "-");
+}
+
 /* Which columns there are. */
 struct shown {
-	bool used[SHARES], moves, unseen, scheduled;
+	bool used[SHARES], moves, unseen, scheduled, only_sums;
 };
 
 /* Behind the columns that say who it is. scheduled: what the kernel tells of it. */
@@ -43,18 +52,20 @@ static void print_shares(const struct printer *p, struct table *t, const struct 
 	char text[FORMAT_SIZE];
 
 	table_cell(t, "%s", format_count(text, row->spans + row->lost + row->summed + row->skipped));
-	table_cell(t, "%s", printer_time(p, text, row->wall));
-	for (int i = 0; i < SHARES; i++) {
+	if (row->wall)
+		table_cell(t, "%s", printer_time(p, text, row->wall));
+	else
+		table_cell(t, "-");
+	for (int i = 0; i < SHARES; i++)
 		if (shown->used[i])
-			table_cell(t, "%s%.1f%%", about,
-				   percent(share_of(&report_shares[i], row->likely_group), row->wall));
-	}
-	table_cell(t, "%s%.1f%%", about, percent(row->likely_outside, row->wall));
+			print_share(t, row, about, share_of(&report_shares[i], row->likely_group));
+	print_share(t, row, about, row->likely_outside);
 	if (shown->unseen)
-		table_cell(t, "%s%.1f%%", about, percent(row->likely_unseen, row->wall));
+		print_share(t, row, about, row->likely_unseen);
 	if (shown->scheduled)
 		print_scheduling(t, scheduled);
-	table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
+	if (!p->r->d->run.only_sums)
+		table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
 }
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row,
@@ -240,7 +251,7 @@ static void print_cost(const struct printer *p)
 
 static struct shown what_is_shown(const struct report *r)
 {
-	struct shown shown = { 0 };
+	struct shown shown = { .only_sums = r->d->run.only_sums };
 
 	for (size_t i = 0; i < r->nthreads; i++) {
 		const struct report_thread *row = &r->threads[i];
@@ -271,7 +282,8 @@ static void add_columns(struct table *t, const struct shown *shown, bool folded)
 		table_column(t, &(struct column){ .title = "CPU", .drop = 4 });
 		table_column(t, &(struct column){ .title = "queued", .drop = 3 });
 	}
-	table_column(t, &(struct column){ .title = "cost", .drop = 2 });
+	if (!shown->only_sums)
+		table_column(t, &(struct column){ .title = "cost", .drop = 2 });
 }
 
 static void print_title(const struct printer *p, const struct shown *shown)
@@ -279,8 +291,11 @@ static void print_title(const struct printer *p, const struct shown *shown)
 	char note[300];
 
 	snprintf(note, sizeof(note),
-		 "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
-		 "in these)",
+		 shown->only_sums
+			 ? "  (a row is a process, all its threads together; %% of its time; %soutside: in no "
+			   "probed call%s)"
+			 : "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
+			   "in these)",
 		 shown->moves ? "data: transfers, and what is waited in them; coll: collectives, likewise; " : "",
 		 shown->scheduled && !printer_is_narrow(p)
 			 ? "CPU, queued: since its first call, running and waiting to; "

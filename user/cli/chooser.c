@@ -107,6 +107,24 @@ bool chooser_is_empty(const struct chooser *chooser)
 	return !chooser->comms.count && !chooser->cgroups.count && !chooser->users.count && !chooser->jobs.count;
 }
 
+void chooser_look_for_cgroups(const struct chooser *chooser)
+{
+	static const char root[] = "/sys/fs/cgroup";
+
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK))
+		return; /* not cgroup v2: its tree may be anywhere */
+	for (size_t i = 0; i < chooser->cgroups.count; i++) {
+		const char *path = chooser->cgroups.items[i];
+		char whole[PATH_MAX];
+
+		if (snprintf(whole, sizeof(whole), "%s%s", strncmp(path, root, strlen(root)) ? root : "", path) <
+			    (int)sizeof(whole) &&
+		    access(whole, F_OK))
+			log_warn("--cgroup %s: there is none of this name now: it counts from when it comes",
+				 log_safe(path));
+	}
+}
+
 void chooser_free(struct chooser *chooser)
 {
 	free(chooser->comms.items);

@@ -44,6 +44,8 @@ extern const struct argp chooser_parser;
 bool chooser_is_empty(const struct chooser *chooser);
 /* All that is asked for; it borrows from both. Users' names become numbers. 0 or -errno, said. */
 int chooser_wanted(struct process_choice *wanted, struct chooser *chooser, const struct pid_list *pids);
+/* A job's cgroup may come later; but a typing error should not watch nobody for months without a word. */
+void chooser_look_for_cgroups(const struct chooser *chooser);
 void chooser_free(struct chooser *chooser);
 
 /* Which processes, models and functions: the options -p, -m, --model-file, -e, --placement and -v, which several

@@ -122,7 +122,7 @@ int command_export(int argc, char **argv)
 		free(o.outputs.items);
 		return 1;
 	}
-	if (!caller_find(&caller)) {
+	if (recording_has_calls(recording, o.recording) && !caller_find(&caller)) {
 		error = 0;
 		for (size_t i = 0; i < o.outputs.count && !error; i++)
 			error = export_to(recording, o.recording, o.outputs.items[i], &caller);

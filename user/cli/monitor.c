@@ -7,7 +7,6 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,8 @@
 #include "cli/config.h"
 #include "cli/monitor_flight.h"
 #include "cli/monitor_print.h"
+#include "cli/monitor_sums.h"
+#include "cli/outputs.h"
 #include "cli/service.h"
 #include "monitor/monitor.h"
 #include "observe/control.h"
@@ -45,12 +46,18 @@ struct options {
 	uint64_t interval, duration, linger, most_processes;
 	struct service_options service;
 	struct flight_options flight;
-	char *output;               /* where its dumps go; NULL: here */
+	char *output;               /* of the flight recorder: where its dumps go; NULL: here. Else: see has_sums() */
 	struct text_list arguments; /* of the command line and of a file: what all texts here point into */
 	char *config;               /* that file; NULL: none */
 	int argc;                   /* the command line itself */
 	char **argv;
 };
+
+/* What is counted is written to o->output. */
+static bool has_sums(const struct options *o)
+{
+	return o->output && !o->flight.on;
+}
 
 enum {
 	OPTION_ALL = 300,
@@ -92,7 +99,10 @@ static const struct argp_option option_table[] = {
 	  "has it whole; the last 512 of them at most",
 	  4 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 2m, 1h", 3 },
-	{ "output", 'o', "FOLDER|FILE", 0, "With --flight: where its dumps go", 4 },
+	{ "output", 'o', "FILE.gasp", 0,
+	  "Write what was counted as a recording that has only sums, each --interval, on SIGUSR1 and at the end: for "
+	  "'gaspbpf report' and 'compare'. With --flight instead: where its dumps go, a folder or file",
+	  3 },
 	{ "json", OPTION_JSON, NULL, 0, "Print a line of JSON instead of tables: counts since the beginning", 3 },
 	{ "quiet", 'q', NULL, 0, "Print nothing but errors and warnings", 3 },
 	{ 0 }
@@ -114,6 +124,8 @@ static const char description[] =
 	"      as the service does it (docs/service.md)\n"
 	"  sudo gaspbpf monitor --user alice --comm 'lmp_*' --json >> counts.jsonl\n"
 	"  sudo gaspbpf monitor -p $(pgrep mpirun) -d 10s\n"
+	"  sudo gaspbpf monitor --all -d 8h -o monday.gasp\n"
+	"      and then: gaspbpf report, gaspbpf compare (docs/monitor.md)\n"
 	"  sudo gaspbpf monitor --all --flight 30s,256m --trigger 'barrier>1m'\n"
 	"      keep the last calls, too (docs/flight.md)\n"
 	"  sudo gaspbpf monitor --cgroup /system.slice -m +pthread\n"
@@ -187,10 +199,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 				   "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
 		if (o->service.listen && !o->json && !o->interval)
 			o->quiet = true;
-		if (o->output && !o->flight.on)
-			argp_error(state, "-o %s: goes with --flight: 'gaspbpf -p PID -o FILE' records",
+		if (has_sums(o) && output_kind(o->output) != OUTPUT_RECORDING)
+			argp_error(state, "-o %s: what was counted is a recording: its name ends in .gasp",
 				   log_safe(o->output));
-		wrong = o->output ? flight_set_path(&o->flight, o->output) : NULL;
+		wrong = o->output && o->flight.on ? flight_set_path(&o->flight, o->output) : NULL;
 		if (wrong)
 			argp_error(state, "-o %s: %s", log_safe(o->output), wrong);
 		if (!o->interval)
@@ -209,25 +221,6 @@ static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
 					      { 0 } };
 static const struct argp parser = { option_table, parse, NULL, description, children, NULL, NULL };
 
-/* A job's cgroup may come later; but a typing error should not watch nobody for months without a word. */
-static void look_for_cgroups(const struct options *o)
-{
-	static const char root[] = "/sys/fs/cgroup";
-
-	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK))
-		return; /* not cgroup v2: its tree may be anywhere */
-	for (size_t i = 0; i < o->choice.who.cgroups.count; i++) {
-		const char *path = o->choice.who.cgroups.items[i];
-		char whole[PATH_MAX];
-
-		if (snprintf(whole, sizeof(whole), "%s%s", strncmp(path, root, strlen(root)) ? root : "", path) <
-			    (int)sizeof(whole) &&
-		    access(whole, F_OK))
-			log_warn("--cgroup %s: there is none of this name now: it counts from when it comes",
-				 log_safe(path));
-	}
-}
-
 /* What else is wished for in a plan (monitor_options.prepare). */
 static int prepare(void *context, struct plan *plan)
 {
@@ -242,7 +235,7 @@ static int block_signals(const struct options *o)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	if (o->flight.on)
+	if (o->flight.on || has_sums(o))
 		sigaddset(&set, SIGUSR1);
 	if (o->config)
 		sigaddset(&set, SIGHUP); /* else it means what it means elsewhere */
@@ -266,8 +259,9 @@ struct watch {
 	struct monitor *m; /* NULL: not open yet */
 	struct monitor_flight *flight;
 	struct service *service;
+	struct monitor_sums *sums; /* NULL: they are not written */
 	int signals;
-	bool end, reload; /* asked for */
+	bool end, reload, write; /* asked for */
 	bool serving;
 };
 
@@ -278,6 +272,8 @@ static void take_signals(struct watch *w)
 	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
 			w->reload = true;
+		else if (info.ssi_signo == SIGUSR1 && w->sums)
+			w->write = true;
 		else if (info.ssi_signo == SIGUSR1)
 			monitor_flight_asked(w->flight);
 		else
@@ -334,15 +330,22 @@ static int begin_printing(struct monitor *m, const struct options *o, struct mon
 	return snapshot ? monitor_print_begin(snapshot, before) : -EIO;
 }
 
-static int print(struct monitor *m, const struct options *o, struct monitor_before *before)
+/* What has happened is written, and printed: not where it was only asked for between two intervals (before: NULL). */
+static int tell(struct watch *w, const struct options *o, struct monitor_before *before)
 {
-	const struct monitor_snapshot *snapshot = o->quiet ? NULL : monitor_look(m);
+	bool prints = before && !o->quiet;
+	const struct monitor_snapshot *now = prints || w->sums ? monitor_look(w->m) : NULL;
+	int err;
 
-	if (o->quiet)
+	w->write = false;
+	if (!prints && !w->sums)
 		return 0;
-	if (!snapshot)
+	if (!now)
 		return -EIO;
-	return o->json ? monitor_print_json(snapshot, before, stdout) : monitor_print_table(snapshot, before, stdout);
+	err = w->sums ? monitor_sums_write(w->sums, now, monitor_kernel(w->m)) : 0;
+	if (!err && prints)
+		err = o->json ? monitor_print_json(now, before, stdout) : monitor_print_table(now, before, stdout);
+	return err;
 }
 
 /* --- options, and options anew ------------------------------------------- */
@@ -463,14 +466,16 @@ static int watch(struct watch *w, const struct options *o, struct options **chos
 			err = reload(w, o, chosen);
 		if (!err)
 			err = monitor_step(w->m) ?: serve(w) ?: (reader_lost() ? -EPIPE : 0);
+		if (!err && w->write)
+			err = tell(w, o, NULL);
 		now = clock_monotonic();
 		if (err || now - shown < o->interval || now >= end)
 			continue;
 		shown = now;
-		err = print(w->m, o, &before);
+		err = tell(w, o, &before);
 	}
 	if (!err || err == -ECANCELED)
-		err = print(w->m, o, &before); /* the last word */
+		err = tell(w, o, &before); /* the last word */
 	service_stopping();
 	monitor_print_free(&before);
 	return err == -ECANCELED ? 0 : err;
@@ -482,7 +487,7 @@ static int drop_privileges(void *context, struct kernel *kernel, bool *privilege
 	const struct watch *w = context;
 	const struct options *o = w->options;
 	char *folder = o->output ?: (char[]){ "." };
-	struct text_list written = { .items = &folder, .count = o->flight.on };
+	struct text_list written = { .items = &folder, .count = o->flight.on || w->sums };
 	bool events = kernel_rung(kernel) == RUNG_PERF;
 
 	*privileged = !rights_give_up(
@@ -516,7 +521,7 @@ static int open_and_watch(struct watch *w, struct options *o, const struct monit
 	if (err)
 		return err == -ECANCELED ? 0 : err;
 	w->m = m;
-	look_for_cgroups(o);
+	chooser_look_for_cgroups(&o->choice.who);
 	return watch(w, o, chosen);
 }
 
@@ -532,8 +537,8 @@ static int run(struct options *o, const struct model_set *models)
 		.lazy = o->lazy,
 		.budget = o->budget,
 		.most_processes = o->most_processes,
-		/* A line of JSON has those once more that ended since the one before. */
-		.linger_ns = o->json && 2 * o->interval > o->linger ? 2 * o->interval : o->linger,
+		/* A line of JSON has those once more that ended since the one before; what is written keeps them. */
+		.linger_ns = (o->json || has_sums(o)) && 2 * o->interval > o->linger ? 2 * o->interval : o->linger,
 		.loaded = drop_privileges,
 		.loaded_context = &w,
 		.breathe = breathe,
@@ -546,6 +551,12 @@ static int run(struct options *o, const struct model_set *models)
 		return w.signals;
 	if (o->flight.on)
 		err = monitor_flight_new(&w.flight, &o->flight);
+	if (has_sums(o))
+		err = monitor_sums_new(&w.sums, &(struct monitor_sums_options){ .path = o->output,
+										.models = models,
+										.budget = o->budget,
+										.argc = o->argc,
+										.argv = o->argv });
 	options.spans = o->flight.on;
 	options.watcher = monitor_flight_watcher(w.flight);
 	if (!err)
@@ -553,6 +564,7 @@ static int run(struct options *o, const struct model_set *models)
 	if (!err)
 		err = open_and_watch(&w, o, &options, &chosen);
 	monitor_flight_free(w.flight);
+	monitor_sums_free(w.sums);
 	service_close(w.service);
 	monitor_close(w.m);
 	if (chosen)

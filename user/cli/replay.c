@@ -93,7 +93,7 @@ int command_replay(int argc, char **argv)
 
 	cli_parse(&argp, argc, argv, &o);
 	if (!recording_open(&recording, o.recording)) {
-		if (!caller_find(&caller)) {
+		if (recording_has_calls(recording, o.recording) && !caller_find(&caller)) {
 			err = replay(&o, recording, &caller);
 			caller_free(&caller);
 		}

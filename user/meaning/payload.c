@@ -103,6 +103,15 @@ void payload_plan_free(struct payload_plan *plan)
 	free(plan);
 }
 
+enum side payload_side(const struct payload_plan *plan)
+{
+	bool sends = plan->sides[SIDE_SEND].spoken, receives = plan->sides[SIDE_RECV].spoken;
+
+	if (plan->sides[SIDE_NONE].spoken || sends == receives)
+		return SIDE_NONE;
+	return sends ? SIDE_SEND : SIDE_RECV;
+}
+
 /* The first known number of a range; NULL: none is known. */
 static const struct prepared_value *first_known(const struct payload_plan *plan, uint32_t at, uint32_t end,
 						const struct sent_words *sent, int64_t *number)

@@ -142,6 +142,8 @@ struct payload_plan;
 struct payload_plan *payload_plan_new(enum role role, const struct value *values, size_t nvalues); /* NULL: no memory */
 struct payload payload_read(const struct payload_plan *plan, const struct sent_words *sent);
 void payload_plan_free(struct payload_plan *plan);
+/* Which side all of a call's bytes are of; SIDE_NONE: of both, or it is not known. */
+enum side payload_side(const struct payload_plan *plan);
 
 /*
  * The same as a program for the kernel (gb_amounts in gaspbpf/wire.h), for calls that user space never sees. What only

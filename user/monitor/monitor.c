@@ -216,7 +216,7 @@ static void show_levels(struct monitor *m)
 
 struct monitor_process monitor_describe(const struct watched_process *w)
 {
-	return (struct monitor_process){
+	struct monitor_process shown = {
 		.pid = w->pid,
 		.start_time = w->process->start_time,
 		.since_ns = w->since,
@@ -233,7 +233,11 @@ struct monitor_process monitor_describe(const struct watched_process *w)
 		.blind_ns = w->blind,
 		.blind_from_ns = w->blind_from,
 		.blind_to_ns = w->blind_to,
+		.nlineage = w->nlineage,
 	};
+
+	memcpy(shown.lineage, w->lineage, sizeof(shown.lineage));
+	return shown;
 }
 
 static int show_process(struct monitor *m, struct watched_process *w, size_t *used)

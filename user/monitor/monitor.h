@@ -135,6 +135,10 @@ struct monitor_event {
 	const char *name;  /* "GASP_MPI_SEND" */
 	const char *model; /* "mpi" */
 	enum role role;
+	uint32_t number;
+	unsigned marks;             /* enum mark, of the first of its functions */
+	const struct value *values; /* likewise; good as long as the monitor */
+	uint32_t nvalues;
 	bool moves;     /* its calls have a payload: bytes have a meaning */
 	unsigned every; /* at present one call in so many is followed, the others are counted; 1: all; 0: none are even
 			   counted */
@@ -142,6 +146,8 @@ struct monitor_event {
 			       then are in no figure */
 	struct monitor_amounts total; /* of all processes, ended ones and those too many to keep apart included */
 };
+
+#define MONITOR_LINEAGE 12
 
 struct monitor_process_event {
 	uint32_t event; /* index in monitor_snapshot.events */
@@ -154,10 +160,12 @@ struct monitor_process {
 	uint64_t since_ns;   /* CLOCK_MONOTONIC: when it was noticed */
 	uint64_t ended_ns;   /* the same clock: it has ended, and this is what it did; 0: it lives */
 	uid_t uid;
-	const char *comm, *exe, *cgroup; /* "" where not known; written by users: escape them */
-	const char *user;                /* name, else the number */
-	const char *job;                 /* of the resource manager; "": none */
-	long rank, size;                 /* -1: not known */
+	const char *comm, *exe, *cgroup;                  /* "" where not known; written by users: escape them */
+	const char *user;                                 /* name, else the number */
+	const char *job;                                  /* of the resource manager; "": none */
+	long rank, size;                                  /* -1: not known */
+	struct process_identity lineage[MONITOR_LINEAGE]; /* itself and who started it, when it was noticed */
+	size_t nlineage;
 	bool from_start;   /* it started after the monitor: nothing of it was missed but what `blind_ns` tells */
 	uint64_t blind_ns; /* it could make calls, and the probes were not in yet: for so long, since the monitor began;
 			      0: never */
@@ -220,6 +228,12 @@ struct monitor_snapshot {
 /* Reads the kernel's sums. Good until the next call of any function above. NULL: no memory, or the kernel refused,
  * said. */
 const struct monitor_snapshot *monitor_look(struct monitor *monitor);
+/*
+ * Which processes with a rank are of one job: launches[i] is who started all ranks of process i's job on this machine,
+ * as far as that can be told; else its pid is 0: such a process is not to be compared with another one. A resource
+ * manager's job does not tell: it may start several, at a time or one after the other. 0 or -ENOMEM.
+ */
+int monitor_launches(const struct monitor_process *const *processes, size_t count, struct process_identity *launches);
 /*
  * The same for who must not wait: where there are many sums, what was read last (monitor_snapshot.time_ns), and a new
  * reading soon. NULL also in the midst of a reading: then what was given out before is the newest that there is.

@@ -177,6 +177,7 @@ static struct watched_process *watch(struct monitor *m, struct process *process,
 	w->start = process_started_ns(process);
 	w->since = clock_monotonic();
 	w->from_start = w->start > m->began;
+	w->nlineage = process_lineage(w->pid, w->lineage, MONITOR_LINEAGE);
 	w->process = process;
 	w->about = *about;
 	*about = (struct about){ 0 };

@@ -26,6 +26,8 @@ struct watched_process {
 	struct user_share *share;                    /* that it is kept apart in; NULL: it is not kept apart */
 	uint64_t lost_before,
 		lost; /* shares_lost() of its user when it was noticed; as in monitor_process, at the last look */
+	struct process_identity lineage[MONITOR_LINEAGE];
+	size_t nlineage;
 	bool from_start;
 	bool ended;       /* after the next reading it goes */
 	uint64_t leaving; /* ns; a thread of it has ended then, maybe the last one: the news comes a moment before the

@@ -29,6 +29,13 @@
 
 /* --- events ------------------------------------------------------------ */
 
+static void free_values(struct value *values, uint32_t count)
+{
+	for (uint32_t i = 0; values && i < count; i++)
+		value_free(&values[i]);
+	free(values);
+}
+
 /* "A|B" where the function is one of several events, and its arguments tell which. */
 static char *event_name(const struct site *site)
 {
@@ -57,6 +64,33 @@ static bool has_payload(const struct site *site)
 	return amounts.sides;
 }
 
+/* What the plan has goes with the plan. NULL: no memory. */
+static struct value *copy_values(const struct value *values, uint32_t count)
+{
+	struct value *copies = calloc(count + 1, sizeof(*copies));
+	bool whole = copies;
+
+	for (uint32_t i = 0; i < count && whole; i++) {
+		copies[i] = values[i];
+		copies[i].name = values[i].name ? strdup(values[i].name) : NULL;
+		copies[i].decoder = values[i].decoder ? strdup(values[i].decoder) : NULL;
+		whole = (copies[i].name || !values[i].name) && (copies[i].decoder || !values[i].decoder);
+	}
+	if (whole)
+		return copies;
+	free_values(copies, count);
+	return NULL;
+}
+
+static void set_values(struct tally_event *event, const struct site *site)
+{
+	const struct capture *capture = &site->captures[0];
+
+	event->values = copy_values(capture->values, capture->nvalues);
+	event->shown.values = event->values;
+	event->shown.nvalues = event->values ? capture->nvalues : 0;
+}
+
 static int define_site(struct tally_book *book, const struct site *site)
 {
 	struct event_key key = { .model = site->function->model->name };
@@ -77,13 +111,16 @@ static int define_site(struct tally_book *book, const struct site *site)
 			.shown = { .name = name,
 				   .model = site->function->model->name,
 				   .role = site->function->role,
+				   .number = site->function->number,
+				   .marks = site->function->marks,
 				   .every = 1 },
 			.name = name,
 		};
+		set_values(&book->events[event], site);
 	} else {
 		free(name);
 	}
-	if (event == NO_INDEX)
+	if (event == NO_INDEX || !book->events[event].values)
 		return -ENOMEM;
 	book->events[event].shown.moves |= has_payload(site);
 	book->event_of[site->id] = event;
@@ -371,8 +408,10 @@ void tally_free(struct tally_book *book)
 		HASH_DEL(book->governed, g);
 		free(g);
 	}
-	for (size_t i = 0; i < book->nevents; i++)
+	for (size_t i = 0; i < book->nevents; i++) {
 		free(book->events[i].name);
+		free_values(book->events[i].values, book->events[i].shown.nvalues);
+	}
 	event_names_free(&book->names);
 	free(book->events);
 	free(book->event_of);

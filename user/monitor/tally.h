@@ -37,6 +37,7 @@ struct tallied_process {
 struct tally_event {
 	struct monitor_event shown; /* its total is made when it is asked for */
 	char *name;                 /* shown.name */
+	struct value *values;       /* shown.values */
 	struct figure total;
 	uint64_t out_since; /* ns; some probes of it are out since then; 0: none are */
 };

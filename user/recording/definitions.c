@@ -61,57 +61,85 @@
 		0, FIELD_END, 0 \
 	}
 
-const struct field run_fields[] = { RUN(1, U64, start),          RUN(2, U64, end),
-				    RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
-				    RUN(5, STRING, command),     RUN(6, STRING, host),
-				    RUN(7, STRING, kernel),      RUN(8, STRING, version),
-				    RUN(9, STRING, rung),        RUN(10, BOOL, finished),
-				    RUN(11, U32, cost_ns[0]),    RUN(12, U32, cost_ns[1]),
-				    RUN(13, U32, cost_ns[2]),    RUN(14, U32, skipped_ns[0]),
-				    RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
-				    RUN(17, U32, floor_ns[0]),   RUN(18, U32, floor_ns[1]),
-				    RUN(19, U32, floor_ns[2]),   RUN(20, U32, budget),
-				    RUN(21, U64, own_cpu),       RUN(22, STRING, reason),
-				    RUN(23, U64, queues_until),  END };
+const struct field run_fields[] = { RUN(1, U64, start),
+				    RUN(2, U64, end),
+				    RUN(3, U64, start_realtime),
+				    RUN(4, U64, end_realtime),
+				    RUN(5, STRING, command),
+				    RUN(6, STRING, host),
+				    RUN(7, STRING, kernel),
+				    RUN(8, STRING, version),
+				    RUN(9, STRING, rung),
+				    RUN(10, BOOL, finished),
+				    RUN(11, U32, cost_ns[0]),
+				    RUN(12, U32, cost_ns[1]),
+				    RUN(13, U32, cost_ns[2]),
+				    RUN(14, U32, skipped_ns[0]),
+				    RUN(15, U32, skipped_ns[1]),
+				    RUN(16, U32, skipped_ns[2]),
+				    RUN(17, U32, floor_ns[0]),
+				    RUN(18, U32, floor_ns[1]),
+				    RUN(19, U32, floor_ns[2]),
+				    RUN(20, U32, budget),
+				    RUN(21, U64, own_cpu),
+				    RUN(22, STRING, reason),
+				    RUN(23, U64, queues_until),
+				    RUN(24, BOOL, only_sums),
+				    END };
 
 const struct field loss_fields[] = {
 	LOSS(1, calls),     LOSS(2, delivered), LOSS(3, lost),    LOSS(4, no_memory), LOSS(5, no_entry),
 	LOSS(6, unwritten), LOSS(7, summed),    LOSS(8, skipped), LOSS(9, near),      END
 };
 
-static const struct field process_fields[] = { PROCESS(1, U32, pid),
-					       PROCESS(2, U32, parent),
-					       PROCESS(3, STRING, command),
-					       PROCESS(4, STRING, name),
-					       PROCESS(5, RANK, rank),
-					       PROCESS(6, STRING, unit),
-					       PROCESS(7, U64, start),
-					       PROCESS(8, U64, end),
-					       PROCESS(9, S32, exit_code),
-					       PROCESS(10, BOOL, has_exit),
-					       PROCESS(11, RANK, ranks),
-					       PROCESS(12, STRING, left_out),
-					       END };
-
-static const struct field thread_fields[] = {
-	THREAD(1, INDEX, process),  THREAD(2, U32, tid),      THREAD(3, STRING, name), THREAD(4, U64, calls),
-	THREAD(5, U64, lost),       THREAD(6, BOOL, counted), THREAD(7, U64, cost),    THREAD(8, U64, system),
-	THREAD(9, U64, observed),   THREAD(10, U64, run),     THREAD(11, U64, queued), THREAD(12, BOOL, queue_known),
-	THREAD(13, U64, preempted), THREAD(14, U32, cpus),    THREAD(15, U32, cpu),    END
+static const struct field process_fields[] = {
+	PROCESS(1, U32, pid),        PROCESS(2, U32, parent),   PROCESS(3, STRING, command),
+	PROCESS(4, STRING, name),    PROCESS(5, RANK, rank),    PROCESS(6, STRING, unit),
+	PROCESS(7, U64, start),      PROCESS(8, U64, end),      PROCESS(9, S32, exit_code),
+	PROCESS(10, BOOL, has_exit), PROCESS(11, RANK, ranks),  PROCESS(12, STRING, left_out),
+	PROCESS(13, STRING, job),    PROCESS(14, BOOL, others), END
 };
+
+static const struct field thread_fields[] = { THREAD(1, INDEX, process),
+					      THREAD(2, U32, tid),
+					      THREAD(3, STRING, name),
+					      THREAD(4, U64, calls),
+					      THREAD(5, U64, lost),
+					      THREAD(6, BOOL, counted),
+					      THREAD(7, U64, cost),
+					      THREAD(8, U64, system),
+					      THREAD(9, U64, observed),
+					      THREAD(10, U64, run),
+					      THREAD(11, U64, queued),
+					      THREAD(12, BOOL, queue_known),
+					      THREAD(13, U64, preempted),
+					      THREAD(14, U32, cpus),
+					      THREAD(15, U32, cpu),
+					      THREAD(16, BOOL, all),
+					      END };
 
 static const struct field image_fields[] = { IMAGE(1, STRING, path), IMAGE(2, STRING, soname),
 					     IMAGE(3, STRING, build_id), END };
 
-static const struct field probe_fields[] = { PROBE(1, STRING, event),    PROBE(2, U32, number),
-					     PROBE(3, STRING, model),    PROBE(4, ROLE, role),
-					     PROBE(5, UNSIGNED, marks),  PROBE(6, STRING, symbol),
-					     PROBE(7, STRING, aliases),  PROBE(8, STRING, prototype),
-					     PROBE(9, STRING, op),       PROBE(10, INDEX, image),
-					     PROBE(11, U64, offset),     PROBE(12, VALUES, values),
-					     PROBE(13, U32, cost_ns),    PROBE(14, U32, floor_ns),
-					     PROBE(15, U32, skipped_ns), PROBE(16, ARGUMENTS, arguments),
-					     PROBE(17, UNSIGNED, lists), END };
+static const struct field probe_fields[] = { PROBE(1, STRING, event),
+					     PROBE(2, U32, number),
+					     PROBE(3, STRING, model),
+					     PROBE(4, ROLE, role),
+					     PROBE(5, UNSIGNED, marks),
+					     PROBE(6, STRING, symbol),
+					     PROBE(7, STRING, aliases),
+					     PROBE(8, STRING, prototype),
+					     PROBE(9, STRING, op),
+					     PROBE(10, INDEX, image),
+					     PROBE(11, U64, offset),
+					     PROBE(12, VALUES, values),
+					     PROBE(13, U32, cost_ns),
+					     PROBE(14, U32, floor_ns),
+					     PROBE(15, U32, skipped_ns),
+					     PROBE(16, ARGUMENTS, arguments),
+					     PROBE(17, UNSIGNED, lists),
+					     PROBE(18, U64, out_ns),
+					     END };
 
 static const struct field site_fields[] = { SITE(1, INDEX, process),
 					    SITE(2, U64, address),
@@ -135,6 +163,8 @@ static const struct field sum_fields[] = { SUM(1, INDEX, thread),
 					   SUM(8, U64, min),
 					   SUM(9, U64, max),
 					   SUM(10, BUCKETS, bucket),
+					   SUM(11, U64, sized),
+					   SUM(12, U64, bytes),
 					   END };
 
 static const struct field step_fields[] = { STEP(1, U64, time),
@@ -394,7 +424,7 @@ static const char *check_probe(const struct def_probe *probe, const struct defin
 
 static const char *check_sum(const struct def_sum *sum, const struct definitions *d)
 {
-	uint64_t all = sum->lost | sum->summed | sum->skipped | sum->timed;
+	uint64_t all = sum->lost | sum->summed | sum->skipped | sum->timed | sum->sized;
 	unsigned i;
 
 	if (sum->thread >= d->nthreads)

@@ -18,7 +18,12 @@ struct who who_is_process(const struct definitions *d, uint32_t process)
 
 	if (!p)
 		return (struct who){ .rank = -1 };
-	return (struct who){ .unit = p->unit, .rank = p->rank, .name = p->name, .pid = p->pid };
+	return (struct who){ .unit = p->unit,
+			     .rank = p->rank,
+			     .name = p->name,
+			     .pid = p->pid,
+			     .job = p->job,
+			     .numbered = d->run.only_sums && !p->job };
 }
 
 struct who who_is_thread(const struct definitions *d, uint32_t thread)
@@ -27,7 +32,7 @@ struct who who_is_thread(const struct definitions *d, uint32_t thread)
 	struct who who = who_is_process(d, t ? t->process : NO_INDEX);
 
 	who.name = t ? t->name : NULL;
-	who.tid = t ? t->tid : 0;
+	who.tid = t && !t->all ? t->tid : 0; /* else it is the process as a whole */
 	return who;
 }
 
@@ -38,7 +43,15 @@ static const char *written(const struct who *who, const char *text)
 
 static int put_rank(const struct who *who, char *text, size_t room)
 {
-	return snprintf(text, room, "%s %ld", who->unit ? written(who, who->unit) : "rank", who->rank);
+	int length = snprintf(text, room, "%s %ld", who->unit ? written(who, who->unit) : "rank", who->rank);
+
+	if (length < 0 || (size_t)length >= room)
+		return length;
+	if (who->job)
+		length += snprintf(text + length, room - length, " (%s)", written(who, who->job));
+	else if (who->numbered)
+		length += snprintf(text + length, room - length, " (pid %u)", who->pid);
+	return length;
 }
 
 static const char *name_of(const struct who *who)
@@ -65,7 +78,7 @@ char *label_with_pid(const struct who *who, char *text, size_t room)
 		put_rank(who, text, room);
 	else
 		snprintf(text, room, "%s", name_of(who));
-	if (who->pid)
+	if (who->pid && !(who->rank >= 0 && who->numbered && !who->job))
 		put_number(text, room, "pid", who->pid);
 	return text;
 }
@@ -100,6 +113,8 @@ char *label_of_thread(const struct who *who, char *text, size_t room)
 	label_without_tid(who, text, room);
 	if (!stands_for_rank(who) && who->tid)
 		put_number(text, room, "tid", who->tid);
+	else if (who->rank < 0 && !who->tid && who->pid)
+		put_number(text, room, "pid", who->pid);
 	return text;
 }
 

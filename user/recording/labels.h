@@ -20,6 +20,8 @@ struct who {
 	const char *name;  /* the thread's, or the process's; NULL: not known */
 	uint32_t pid, tid; /* tid 0: the process as a whole is meant */
 	bool exact;        /* any bytes, as they are: for formats that have their own way to write them */
+	const char *job;   /* where there are several: stands behind the rank; NULL: none */
+	bool numbered;     /* the rank's job is not known: its pid stands there instead */
 };
 
 struct who who_is_process(const struct definitions *d, uint32_t process);

@@ -403,6 +403,16 @@ const struct definitions *recording_definitions(const struct recording *r)
 	return &r->d;
 }
 
+bool recording_has_calls(const struct recording *r, const char *name)
+{
+	if (!r->d.run.only_sums)
+		return true;
+	log_error("%s: has only sums (gaspbpf monitor -o), no single calls: 'gaspbpf report' and 'gaspbpf compare' say "
+		  "what is in it; 'sudo gaspbpf -p PID -o run.gasp' records calls",
+		  log_safe(name));
+	return false;
+}
+
 /* --- reading spans ----------------------------------------------------- */
 
 size_t recording_chunks(const struct recording *r)

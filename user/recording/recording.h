@@ -41,6 +41,9 @@ struct def_process {
 	bool has_exit;
 	char *left_out; /* why it is no part of the job (LEFT_OUT_*): what is told of it counts nowhere; NULL: it is one
 			 */
+	char *job; /* ranks of other jobs are in the recording, too: which job its rank is of; NULL: there is one only,
+		      or it is not known */
+	bool others; /* no process, but all of which there is no more to say than what they did together */
 };
 
 struct def_thread {
@@ -49,6 +52,7 @@ struct def_thread {
 	char *name;           /* comm, last known */
 	uint64_t calls, lost; /* final counts; calls = delivered + lost. 0 until known */
 	bool counted;         /* calls and lost, cost and system are known */
+	bool all;             /* stands for all threads of its process together: def_run.only_sums */
 	uint64_t cost;      /* ns; what the probes took from it, by the calibration: with all that made them dearer than
 			       def_probe.cost_ns; 0 in older recordings */
 	uint64_t system;    /* ns that it spent in the kernel from its first call on, probes included; 0: not known */
@@ -103,6 +107,7 @@ struct def_probe {
 	uint32_t cost_ns;    /* what one observed call costs its thread, by the calibration; 0: not measured */
 	uint32_t skipped_ns; /* what one call costs that is only counted, likewise */
 	uint32_t floor_ns;   /* so much of each span is the probe's own time, by the calibration; 0: not measured */
+	uint64_t out_ns;     /* for so long it was out, where no steps tell when */
 	struct value *values;
 	uint32_t nvalues;
 	unsigned lists; /* bit i: the model states the arguments of the event's type i (enum event_type), maybe none */
@@ -139,6 +144,8 @@ struct def_sum {
 	uint64_t total;              /* ns */
 	uint64_t min, max;           /* ns; valid where timed is not 0 */
 	uint64_t bucket[GB_BUCKETS]; /* of those timed, by duration (wire.h) */
+	uint64_t sized;              /* of those lost or summed: whose payload is known, and in what follows */
+	uint64_t bytes;
 };
 
 /* How much of a function's calls is followed; each costs the job less than the one before. */
@@ -277,6 +284,8 @@ struct def_run {
 	bool finished;          /* false: the recording was cut */
 	uint64_t queues_until;  /* ns; up to then it was looked who waited for a processor (def_queue); 0: it was not */
 	char *reason;           /* why the flight recorder wrote this; NULL: it is no flight recording (user/flight) */
+	bool only_sums; /* calls were to become no spans: all that is known of them is in def_sum (gaspbpf monitor -o)
+			 */
 };
 
 /* What was lost or not seen, whole run. */
@@ -458,6 +467,8 @@ int recording_open(struct recording **recording, const char *path);
 /* The same on an open file descriptor that stays the caller's; it is read with pread. */
 int recording_open_fd(struct recording **recording, int fd, const char *name);
 const struct definitions *recording_definitions(const struct recording *recording);
+/* For who has nothing to do without single calls: false, said, where the recording has only sums. */
+bool recording_has_calls(const struct recording *recording, const char *name);
 /* Hands every span and gap to the sink; memory does not grow with the spans. May be called again. */
 int recording_read(struct recording *recording, const struct span_sink *sink);
 /* Whenever spans are read from now on, here or chunk by chunk, watch is told at which byte of how many. A file may be

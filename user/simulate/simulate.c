@@ -123,6 +123,8 @@ static int simulate_here(const struct simulation *options, struct progress *prog
 	struct sim sim = { .options = options, .scenarios = SCENARIOS, .progress = progress };
 	int error = recording_open_fd(&sim.recording, options->input, options->path), ended;
 
+	if (!error && !recording_has_calls(sim.recording, options->path))
+		error = -EINVAL;
 	if (!error)
 		error = simulation_run(&sim);
 	if (error == -ENOMEM)

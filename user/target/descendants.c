@@ -127,6 +127,21 @@ pid_t process_parent(pid_t pid)
 	return proc_stat_read(AT_FDCWD, path, &stat) ? 0 : stat.parent;
 }
 
+size_t process_lineage(pid_t pid, struct process_identity *of, size_t room)
+{
+	struct proc_stat stat;
+	size_t count = 0;
+	char path[32];
+
+	for (; pid > 1 && count < room; pid = stat.parent) {
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		if (proc_stat_read(AT_FDCWD, path, &stat))
+			break;
+		of[count++] = (struct process_identity){ pid, stat.start_time };
+	}
+	return count;
+}
+
 /* Which of the variables this process has, a bit each; 0 also where its environment cannot be read. */
 static uint64_t variables_of(int proc, pid_t pid, const char *const *rank_env)
 {

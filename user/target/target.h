@@ -196,6 +196,14 @@ bool process_traces(struct launcher_files *files, const struct process *process)
 bool process_loads(struct launcher_files *files, const struct process *process);
 /* 0: none, or it has ended. */
 pid_t process_parent(pid_t pid);
+/* Who a process is, for as long as the machine runs. */
+struct process_identity {
+	pid_t pid;
+	uint64_t start_time; /* clock ticks after boot */
+};
+/* The process itself, who started it, who started that one ...: `room` of them at most, those that are there, but for
+ * the first process of all. How many. */
+size_t process_lineage(pid_t pid, struct process_identity *of, size_t room);
 
 /* --- images ------------------------------------------------------------ */
 

@@ -289,6 +289,41 @@ int file_remove_same(const char *path, const struct caller *caller, const struct
 	return error;
 }
 
+/* As the caller: `to` NULL: `from` is removed. */
+static int rename_as(const char *from, const char *to, const struct caller *caller)
+{
+	struct disguise *was = malloc(sizeof(*was));
+	int error;
+
+	if (!was)
+		return -ENOMEM;
+	error = disguise_put_on(was, caller);
+	if (!error && (to ? rename(from, to) : unlink(from)))
+		error = -errno;
+	disguise_take_off(was);
+	free(was);
+	return error;
+}
+
+int file_take_place(const char *path, const struct caller *caller)
+{
+	char *new;
+	int error;
+
+	if (keeper_is_there())
+		return keeper_take_place(path);
+	if (asprintf(&new, "%s" FILE_NEW, path) < 0)
+		return -ENOMEM;
+	error = rename_as(new, path, caller);
+	free(new);
+	return error;
+}
+
+int file_drop_new(const char *path, const struct caller *caller)
+{
+	return keeper_is_there() ? keeper_drop_new(path) : rename_as(path, NULL, caller);
+}
+
 void file_give_back(const char *path, const struct caller *caller, int fd)
 {
 	struct stat here;

@@ -41,6 +41,15 @@ int file_create_new(const char *path, const struct caller *caller);
 void file_give_back(const char *path, const struct caller *caller, int fd);
 /* The same, if it is this file: 0 or -errno, not said. */
 int file_remove_same(const char *path, const struct caller *caller, const struct stat *file);
+/*
+ * For a file that is written anew, whole, again and again: the new one is made beside it (file_create_new()), with this
+ * behind its name, and then takes its place.
+ */
+#define FILE_NEW ".new.gasp"
+/* path: of the file, without FILE_NEW. 0 or -errno, not said. */
+int file_take_place(const char *path, const struct caller *caller);
+/* Removes a new one, with FILE_NEW: it is not to take the place, or nobody has ended it. 0 or -errno, not said. */
+int file_drop_new(const char *path, const struct caller *caller);
 /* Removes one of ours. */
 void file_remove(const char *path);
 /* An unnamed file in $TMPDIR or /tmp, gone when closed. A file descriptor or -errno, said. */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,7 +26,7 @@
 #define PIDFDS 3 /* the first of the processes' pidfds */
 #define HIGH 64  /* descriptors are parked from here on while those are arranged */
 
-enum keeper_what { CREATE, REMOVE, END };
+enum keeper_what { CREATE, REMOVE, END, TAKE_PLACE, DROP_NEW };
 
 struct keeper_request {
 	uint32_t what;
@@ -118,6 +119,32 @@ static int create(const struct kept *kept, const char *path)
 	return -EPERM;
 }
 
+/* Is it a file that was named at the start, in a folder that was, too? */
+static bool may_replace(const struct kept *kept, const char *path)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < kept->nfiles && !found; i++)
+		found = kept->keeping->files[i] != kept->keeping->left && !strcmp(path, kept->keeping->files[i]);
+	return found && may_create(kept, path);
+}
+
+static int take_place(const struct kept *kept, const char *path)
+{
+	return may_replace(kept, path) ? file_take_place(path, kept->keeping->caller) : -EPERM;
+}
+
+static int drop_new(const struct kept *kept, const char *path)
+{
+	size_t length = strlen(path), end = strlen(FILE_NEW);
+	char old[PATH_MAX];
+
+	if (length <= end || strcmp(path + length - end, FILE_NEW))
+		return -EPERM;
+	snprintf(old, sizeof(old), "%.*s", (int)(length - end), path);
+	return may_replace(kept, old) ? file_drop_new(path, kept->keeping->caller) : -EPERM;
+}
+
 /* By its pidfd it is known to be the same one; its number is nobody else's as long as it is not collected. 0 or an
  * errno. */
 static int send_signal(const struct kept_process *process, int pidfd, int signal)
@@ -187,6 +214,10 @@ static void serve(const struct kept *kept, int channel)
 			result = made = create(kept, request.path);
 		else if (request.what == END)
 			result = end_kept(kept, request.pid);
+		else if (request.what == TAKE_PLACE)
+			result = take_place(kept, request.path);
+		else if (request.what == DROP_NEW)
+			result = drop_new(kept, request.path);
 		if (pass_send(channel, &result, sizeof(result), made) <= 0)
 			return;
 		if (made >= 0)
@@ -337,13 +368,29 @@ int keeper_create_new(const char *path)
 	return result < 0 ? result : made < 0 ? -EMFILE : made;
 }
 
-void keeper_remove(const char *path)
+/* What comes with no descriptor. */
+static int ask_simply(uint32_t what, const char *path)
 {
-	int made;
+	int made, result = ask(what, path, 0, &made);
 
-	ask(REMOVE, path, 0, &made);
 	if (made >= 0)
 		close(made);
+	return result;
+}
+
+void keeper_remove(const char *path)
+{
+	ask_simply(REMOVE, path);
+}
+
+int keeper_take_place(const char *path)
+{
+	return ask_simply(TAKE_PLACE, path);
+}
+
+int keeper_drop_new(const char *path)
+{
+	return ask_simply(DROP_NEW, path);
 }
 
 int keeper_end(pid_t pid)

@@ -4,7 +4,8 @@
  *
  * Root's outputs lie where only root, or who called it, may write. Who looks into what hostile users made has become a
  * user that nobody is (keep_no_privileges()). So before that it starts the keeper, which looks at nothing but its
- * requests: it makes new files in folders that were named at its start, and removes files that were. At its end it
+ * requests: it makes new files in folders that were named at its start, removes files that were, and lets a new file
+ * take the place of one (FILE_NEW in files.h). At its end it
  * removes the last of these, also where its parent was killed. And it can send processes that were started before (a
  * command, tools) the signal that ends them.
  */
@@ -43,5 +44,7 @@ int keeper_end(pid_t pid);
 bool keeper_is_there(void);
 int keeper_create_new(const char *path); /* a descriptor or -errno, which it has said, but for -EEXIST */
 void keeper_remove(const char *path);
+int keeper_take_place(const char *path);
+int keeper_drop_new(const char *path);
 
 #endif
