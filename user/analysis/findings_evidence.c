@@ -276,6 +276,13 @@ static void put_confidence(struct json *j, const struct report *r, const struct 
 	json_end_object(j);
 }
 
+/* A mean or a deviation: below zero where it is not known, and a recording may say what is beyond all time. */
+static void put_mean(struct json *j, const char *key, double ns, bool known)
+{
+	known = known && ns >= 0 && ns < (double)INT64_MAX;
+	json_key_uint_known(j, key, known ? (uint64_t)ns : 0, known);
+}
+
 static void put_evidence(struct json *j, const struct report *r, const struct finding *f)
 {
 	const struct finding_regularity is = regularity_of(r, f), *of = &is;
@@ -286,8 +293,8 @@ static void put_evidence(struct json *j, const struct report *r, const struct fi
 	json_key_string(j, "what", of->what);
 	json_key_uint_known(j, "times", of->times, of->what);
 	json_key_uint_known(j, "of", of->of, of->what);
-	json_key_uint_known(j, "mean_ns", (uint64_t)of->mean, of->what);
-	json_key_uint_known(j, "deviation_ns", (uint64_t)of->deviation, of->what && of->deviation >= 0);
+	put_mean(j, "mean_ns", of->mean, of->what);
+	put_mean(j, "deviation_ns", of->deviation, of->what);
 	json_key_uint_known(j, "least_ns", of->least, of->what && of->most);
 	json_key_uint_known(j, "most_ns", of->most, of->what && of->most);
 	json_end_object(j);
