@@ -145,7 +145,7 @@ static int call(void *state, const struct related_call *call, const struct waite
 		s->waits++;
 		s->waiting = call->thread;
 		s->since = call->start;
-		s->waits_in = call->probe;
+		s->waits_in = deed.call;
 		error = past_blame(s->pasts, call, waited, note, s);
 	}
 	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);

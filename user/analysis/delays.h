@@ -26,7 +26,7 @@ struct delay {
 	struct finding_instance worst[WORST]; /* of these, the longest first */
 	unsigned nworst;
 	struct people waiting;
-	uint32_t waits_in;      /* probe: where the last of these waited */
+	struct called waits_in; /* where the last of these waited */
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
 	size_t nsuffered, room;
@@ -44,9 +44,9 @@ struct delays {
 	size_t nsorted;
 	struct suffered all;
 	uint64_t waits;
-	uint32_t waiting;  /* the thread that waits now, */
-	uint64_t since;    /* and since when, */
-	uint32_t waits_in; /* in a call of which probe */
+	uint32_t waiting;       /* the thread that waits now, */
+	uint64_t since;         /* and since when, */
+	struct called waits_in; /* in which call */
 	struct relations_counts counts;
 };
 

@@ -5,10 +5,10 @@
  * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
  * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
- * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
- * for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits must be
- * worth at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or since its
- * calls are observed, is not its fault.
+ * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, one of them must
+ * wait for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits
+ * must be worth at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or
+ * since its calls are observed, is not its fault.
  */
 #include "analysis/delays.h"
 
@@ -76,8 +76,21 @@ static bool is_usual(const struct delays *s, const struct delay *of)
 	return false;
 }
 
-/* How long this thread waits for those that wait for this of it, for what they do until they come to that call and
- * nobody else does either: both come to one meeting, and it is chance who is the first. */
+static bool same_call(const struct called *a, const struct called *b)
+{
+	return a->probe == b->probe && a->site == b->site;
+}
+
+/* Both come to one meeting, and it is chance who is the first: the other one comes to the call in which it waits for
+ * this one; or this one waits for the other in the call that it comes to itself; or both wait in the same one. */
+static bool is_one_meeting(const struct delay *of, const struct delay *back)
+{
+	return back->deed.before.probe == of->waits_in.probe || same_call(&back->waits_in, &of->deed.before) ||
+	       same_call(&back->waits_in, &of->waits_in);
+}
+
+/* How long this thread waits for those that wait for this of it, for what they do until both meet and nobody else
+ * does either. */
 static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 {
 	uint64_t all = 0;
@@ -86,11 +99,22 @@ static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 		const struct delay *back = s->sorted[i];
 		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
 
-		if (slot && back->deed.doing == DOING_WORK && back->deed.before.probe == of->waits_in &&
+		if (slot && back->deed.doing == DOING_WORK && is_one_meeting(of, back) &&
 		    index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
 			all += suffered_sum(&back->suffered[slot->value]);
 	}
 	return all;
+}
+
+/* What the one waits that waits most for it. */
+static uint64_t suffered_most(const struct delay *delay)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < delay->nsuffered; i++)
+		if (suffered_sum(&delay->suffered[i]) > most)
+			most = suffered_sum(&delay->suffered[i]);
+	return most;
 }
 
 /* More than chance: see the top of this file. */
@@ -100,7 +124,7 @@ bool delay_is_clear(const struct delays *s, const struct delay *delay, const str
 	double all = delay_all(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
 	if (!others->threads)
-		return all >= BLAMED_FACTOR * (double)waits_itself(s, delay);
+		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay);
 	if (waits < EQUAL_WAITS)
 		return false;
 	if (all >= BLAMED_FACTOR * others->blame)
