@@ -65,7 +65,7 @@ static const struct basis bases[] = {
 		  "where one thread is the last more often than by chance at 0.1 %" },
 	{ .kind = "short_regions",
 	  .how = "measured",
-	  .test = "met 100 times, and half of its time, 1 % of the run, is neither in the longest share nor in probes" },
+	  .test = "met 100 times, and half of its time, 1 % of the run, is not in its longest shares, nor in probes" },
 	{ .kind = "serial_code",
 	  .how = "measured",
 	  .test = "a tenth of the time from the first region to the last is outside of regions, and does not wait" },
