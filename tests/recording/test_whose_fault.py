@@ -79,39 +79,28 @@ def test_both_come_late_to_one_meeting(tmp_path, seed, late):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("late", [0, 3 * MS])
-@pytest.mark.parametrize("way", ["variable", "locks"])
+@pytest.mark.parametrize("way", ["variable", "locks", "locks and others"])
 def test_who_is_first_is_chance_also_where_both_do_something_else(tmp_path, way, late, seed):
     """Each does what the other does not, and then they meet. Where one of them waits for a variable that the other one
-    sets, it waits there; else in the barrier, which both come to from a call of their own."""
-    numbers, text, now = random.Random(seed), ranks(2), 1000
+    sets, it waits there; else in the barrier, which both come to from a call of their own, also where more wait for the last of them."""
+    numbers, count, now = random.Random(seed), 8 if way == "locks and others" else 2, 1000
+    text = ranks(count)
     for _ in range(STEPS):
+        start = now + (MS * 7 // 10 if count > 2 else 0)
         waits, sets = (now + numbers.randint(MS // 2, MS) + more for more in (late, 0))
-        now = max(waits, sets) + 20_000
+        now = max(waits, sets, start) + 20_000
         if way == "variable":
             text += call(1, waits, now - 14_000, "shmem_long_wait_until", ivar=0x1048, cmp=0)
             text += call(2, sets, sets + 500, "shmem_long_p", dest=0x1048, value=1, pe=0)
         else:
-            for tid, start in ((1, waits), (2, sets)):
-                text += call(tid, start, start + 500, "MPI_Win_lock", rank=tid - 1, win=7, site=f"own.c:{tid}")
-                text += call(tid, start + 600, start + 700, "MPI_Win_unlock", rank=tid - 1, win=7, site=f"own.c:{tid}0")
-        starts = (now - 13_900 if way == "variable" else waits + 800, sets + 800)
+            for tid, at in ((1, waits), (2, sets)):
+                text += call(tid, at, at + 500, "MPI_Win_lock", rank=tid - 1, win=7, site=f"own.c:{tid}")
+                text += call(tid, at + 600, at + 700, "MPI_Win_unlock", rank=tid - 1, win=7, site=f"own.c:{tid}0")
+        starts = now - 13_900 if way == "variable" else waits + 800, sets + 800, *[start] * (count - 2)
         text += "".join(call(tid, start, now, "MPI_Barrier", site="job.c:9", **{"comm.id": 0, "comm.rank": tid - 1})
                         for tid, start in enumerate(starts, 1))
     told, _ = findings(tmp_path, text + f"end {now}\n")
     assert [finding["tid"] for finding in told] == ([1] if late else [])
-
-
-def test_that_several_wait_makes_it_no_fault(tmp_path):
-    """Of two who send and receive it is chance who is first; and more wait for the two than each of them is."""
-    numbers, text, now = random.Random(1), ranks(TEAM), 1000
-    for _ in range(STEPS):
-        sends, receives = (now + numbers.randint(MS // 2, MS) for _ in range(2))
-        now = max(sends, receives) + 5000
-        text += send(1, sends, now, 1, symbol="MPI_Ssend") + receive(2, receives, now, 0)
-        now += 5000
-        text += mpi_barrier(1, now - 2000, now) + mpi_barrier(2, now - 2000, now)
-        text += mpi_barrier(3, now - 3 * MS // 2, now) + mpi_barrier(4, now - 3 * MS // 2, now)
-    assert findings(tmp_path, text + f"end {now}\n")[0] == []
 
 
 def test_a_reduction_without_a_root(tmp_path):

@@ -12,6 +12,7 @@
 
 struct suffered {
 	uint64_t direct, passed_on; /* ns */
+	struct called in;           /* of one thread: where it waited last, directly if it did */
 };
 
 /* What a thread does at one place, also where nobody waits. */
@@ -26,7 +27,6 @@ struct delay {
 	struct finding_instance worst[WORST]; /* of these, the longest first */
 	unsigned nworst;
 	struct people waiting;
-	struct called waits_in; /* where the last of these waited */
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
 	size_t nsuffered, room;

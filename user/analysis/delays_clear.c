@@ -81,12 +81,24 @@ static bool same_call(const struct called *a, const struct called *b)
 	return a->probe == b->probe && a->site == b->site;
 }
 
-/* Both come to one meeting, and it is chance who is the first: the other one comes to the call in which it waits for
- * this one; or this one waits for the other in the call that it comes to itself; or both wait in the same one. */
+/* What a thread waits for that; NULL: nothing. */
+static const struct suffered *suffered_by(const struct delay *delay, uint32_t thread)
+{
+	const struct index_slot *slot = index_known(&delay->by_victim, thread);
+
+	return slot ? &delay->suffered[slot->value] : NULL;
+}
+
+/* Two wait for each other's deeds. Is that at one meeting, at which it is chance who is the first? The other one comes
+ * to the call in which it waits for this one; or this one waits in the call that it comes to; or both wait in one call.
+ */
 static bool is_one_meeting(const struct delay *of, const struct delay *back)
 {
-	return back->deed.before.probe == of->waits_in.probe || same_call(&back->waits_in, &of->deed.before) ||
-	       same_call(&back->waits_in, &of->waits_in);
+	const struct suffered *other = suffered_by(of, back->deed.thread), *itself = suffered_by(back, of->deed.thread);
+
+	return other && itself &&
+	       (back->deed.before.probe == other->in.probe || same_call(&itself->in, &of->deed.before) ||
+		same_call(&itself->in, &other->in));
 }
 
 /* How long this thread waits for those that wait for this of it, for what they do until both meet and nobody else
@@ -97,11 +109,9 @@ static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 
 	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++) {
 		const struct delay *back = s->sorted[i];
-		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
 
-		if (slot && back->deed.doing == DOING_WORK && is_one_meeting(of, back) &&
-		    index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
-			all += suffered_sum(&back->suffered[slot->value]);
+		if (back->deed.doing == DOING_WORK && is_one_meeting(of, back) && !is_usual(s, back))
+			all += suffered_sum(suffered_by(back, of->deed.thread));
 	}
 	return all;
 }
