@@ -67,11 +67,11 @@ struct others delay_others(const struct delays *s, const struct report *r, const
 	return o;
 }
 
-/* The same is waited for of other threads, too. */
+/* Other threads do the same, waited for or not. */
 static bool is_usual(const struct delays *s, const struct delay *of)
 {
-	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++)
-		if (s->sorted[i] != of && deed_is_same(&s->sorted[i]->deed, &of->deed))
+	for (size_t i = 0; i < s->room; i++)
+		if (s->table[i] && s->table[i] != of && deed_is_same(&s->table[i]->deed, &of->deed))
 			return true;
 	return false;
 }
