@@ -38,6 +38,13 @@
  *
  * host NAME: of the run
  *
+ * boot ID: of its machine
+ *
+ * clock TIME AHEAD: at this time the machine's clock is ahead by so many ns, all in a straight line to the next of these;
+ * level before the first and after the last. First of all lines
+ *
+ * realtime AHEAD: so many ns is its CLOCK_REALTIME ahead of that of the others
+ *
  * command TEXT: the command line of gaspbpf itself
  *
  * text PID ADDRESS TEXT: what stands behind an address of the process
@@ -74,11 +81,41 @@ static uint64_t last_ends[MOST];
 static uint8_t slots[MOST];
 static uint32_t floor_ns;
 static unsigned line_number;
+static struct {
+	uint64_t time;
+	int64_t ahead;
+} knots[MOST];
+static size_t nknots;
 
 static void fail(const char *what)
 {
 	fprintf(stderr, "compose: line %u: %s\n", line_number, what);
 	exit(1);
+}
+
+/* The machine's clock at a time of the text. */
+static uint64_t at(uint64_t time)
+{
+	size_t next = 0;
+	double ahead;
+
+	while (next < nknots && knots[next].time <= time)
+		next++;
+	if (!nknots)
+		return BEGIN + time;
+	if (next == 0 || next == nknots)
+		return BEGIN + time + knots[next ? next - 1 : 0].ahead;
+	ahead = knots[next].ahead - knots[next - 1].ahead;
+	return BEGIN + time + knots[next - 1].ahead +
+	       (int64_t)(ahead * (time - knots[next - 1].time) / (knots[next].time - knots[next - 1].time));
+}
+
+static void add_knot(uint64_t time, int64_t ahead)
+{
+	if (nknots == MOST)
+		fail("too many of clock");
+	knots[nknots].time = time;
+	knots[nknots++].ahead = ahead;
 }
 
 static char *copy(const char *text)
@@ -189,7 +226,7 @@ static void add_process(uint32_t pid, long rank)
 						   .name = copy("job"),
 						   .rank = rank,
 						   .unit = rank >= 0 ? copy("rank") : NULL,
-						   .start = BEGIN };
+						   .start = at(0) };
 	add_thread(index, pid);
 }
 
@@ -246,8 +283,8 @@ static void add_window(const char *text)
 	if (index == NO_INDEX)
 		fail("out of memory");
 	d.windows[index] = (struct def_window){ .process = process_of(pid),
-						.from = BEGIN + from,
-						.to = BEGIN + to,
+						.from = at(from),
+						.to = at(to),
 						.after = copy(after),
 						.models = *text ? copy(text) : NULL,
 						.loader = NO_INDEX };
@@ -291,8 +328,8 @@ static void add_call(char *text, bool atomic)
 	if (!tid || !start || !end || !symbol)
 		fail("call TID START END SYMBOL");
 	span.thread = thread_of(strtoul(tid, NULL, 10));
-	span.start = BEGIN + strtoull(start, NULL, 10);
-	span.end = BEGIN + strtoull(end, NULL, 10);
+	span.start = at(strtoull(start, NULL, 10));
+	span.end = at(strtoull(end, NULL, 10));
 	span.probe = probe_of(symbol);
 	span.sequence = ++sequences[span.thread];
 	span.nwords = slots[span.probe];
@@ -329,7 +366,7 @@ static void add_control(uint32_t process, uint64_t time, int value)
 	if (index == NO_INDEX)
 		fail("out of memory");
 	d.controls[index] = (struct def_control){
-		.time = BEGIN + time, .process = process, .thread = NO_INDEX, .value = value, .who = copy("test")
+		.time = at(time), .process = process, .thread = NO_INDEX, .value = value, .who = copy("test")
 	};
 }
 
@@ -337,8 +374,8 @@ static void lose(uint32_t thread, unsigned long count, uint64_t before)
 {
 	struct gap gap = { .thread = thread,
 			   .count = count,
-			   .after = last_ends[thread] ? last_ends[thread] : BEGIN,
-			   .before = before ? BEGIN + before : 0 };
+			   .after = last_ends[thread] ? last_ends[thread] : at(0),
+			   .before = before ? at(before) : 0 };
 
 	if (recording_gap(writer, &gap))
 		exit(1);
@@ -428,7 +465,7 @@ static void add_comm(char *text)
 		fail("out of memory");
 	d.comms[index] = (struct def_comm){ .process = process_of(strtoul(pid, NULL, 10)),
 					    .handle = strtoull(handle, NULL, 0),
-					    .since = BEGIN + strtoull(time, NULL, 10),
+					    .since = at(strtoull(time, NULL, 10)),
 					    .has_id = true,
 					    .id = strtoul(id, NULL, 10) };
 	if (comm_set_members(&d.comms[index], ranks, count))
@@ -447,7 +484,7 @@ static void add_text(const char *text)
 	index = definitions_add_text(&d);
 	if (index == NO_INDEX)
 		fail("out of memory");
-	d.texts[index] = (struct def_text){ .process = process_of(pid), .address = address, .time = BEGIN };
+	d.texts[index] = (struct def_text){ .process = process_of(pid), .address = address, .time = at(0) };
 	d.texts[index].text = strndup(text + read, strcspn(text + read, "\n"));
 }
 
@@ -472,6 +509,7 @@ static void add_scheduled(const char *text)
 int main(int argc, char **argv)
 {
 	char line[4096], symbol[100];
+	unsigned long end = 0;
 	int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
 
 	if (fd < 0 || models_load_folder(&models, argv[2]) ||
@@ -502,11 +540,17 @@ int main(int argc, char **argv)
 		else if (sscanf(line, "floor %lu", &a) == 1)
 			floor_ns = a;
 		else if (sscanf(line, "end %lu", &a) == 1)
-			d.run.end = BEGIN + a;
+			d.run.end = at(end = a);
 		else if (sscanf(line, "ended %lu %ld", &a, &b) == 2)
-			d.processes[process_of(a)].end = BEGIN + b;
+			d.processes[process_of(a)].end = at(b);
 		else if (!strncmp(line, "host ", 5))
 			set_text(&d.run.host, line + 5);
+		else if (!strncmp(line, "boot ", 5))
+			set_text(&d.run.boot, line + 5);
+		else if (sscanf(line, "clock %lu %ld", &a, &b) == 2)
+			add_knot(a, b);
+		else if (sscanf(line, "realtime %ld", &b) == 1)
+			d.run.start_realtime += b;
 		else if (!strncmp(line, "command ", 8))
 			set_text(&d.run.command, line + 8);
 		else if (sscanf(line, "control %lu %ld %ld", &a, &b, &c) == 3)
@@ -538,7 +582,8 @@ int main(int argc, char **argv)
 		else if (line[0] != '\n' && line[0] != '#')
 			fail("not a line that it knows: see the top of compose.c");
 	}
-	d.run.end_realtime = d.run.start_realtime + d.run.end - d.run.start;
+	d.run.start = at(0);
+	d.run.end_realtime = d.run.start_realtime + end;
 	d.run.finished = true;
 	return recording_finish(writer) != 0;
 }

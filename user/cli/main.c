@@ -22,6 +22,7 @@ static const struct {
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "compare", command_compare, "what differs between runs, and is it more than chance; scaling series" },
 	{ "export", command_export, "a recording in another format: Chrome trace, speedscope, event list" },
+	{ "merge", command_merge, "the recordings of several nodes as one, their clocks set by each other" },
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },
 	{ "simulate", command_simulate,
 	  "replay a recording with other times: another network, no locks, your own plug-in" },

@@ -46,6 +46,7 @@ static void describe_run(struct def_run *run)
 		run->host = strdup(system.nodename);
 		run->kernel = strdup(system.release);
 	}
+	run->boot = clock_identity();
 	run->start = clock_monotonic();
 	run->start_realtime = clock_realtime();
 }

@@ -132,6 +132,7 @@ static void describe_run(struct making *m, const struct summed *s)
 		.budget = s->options->budget * 10000 + 0.5,
 		.own_cpu = now->own_cpu_ns,
 		.only_sums = true,
+		.boot = clock_identity(),
 	};
 	m->failed |= !m->d.run.command;
 	if (!uname(&system)) {

@@ -202,6 +202,7 @@ static void describe_run(struct def_run *run, int argc, char **argv)
 		run->host = strdup(system.nodename);
 		run->kernel = strdup(system.release);
 	}
+	run->boot = clock_identity();
 	run->start = clock_monotonic();
 	run->start_realtime = clock_realtime();
 }

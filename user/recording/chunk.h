@@ -37,6 +37,7 @@
 #define CHUNK_WINDOWS FOURCC('W', 'N', 'D', 'W')
 #define CHUNK_QUEUES FOURCC('Q', 'U', 'E', 'U')
 #define CHUNK_CHAINS FOURCC('C', 'H', 'A', 'N')
+#define CHUNK_NODES FOURCC('N', 'O', 'D', 'E')
 #define CHUNK_LATE FOURCC('L', 'A', 'T', 'E')
 #define CHUNK_SPANS FOURCC('S', 'P', 'A', 'N')
 

@@ -85,6 +85,7 @@ const struct field run_fields[] = { RUN(1, U64, start),
 				    RUN(22, STRING, reason),
 				    RUN(23, U64, queues_until),
 				    RUN(24, BOOL, only_sums),
+				    RUN(25, STRING, boot),
 				    END };
 
 const struct field loss_fields[] = {
@@ -97,7 +98,8 @@ static const struct field process_fields[] = {
 	PROCESS(4, STRING, name),    PROCESS(5, RANK, rank),    PROCESS(6, STRING, unit),
 	PROCESS(7, U64, start),      PROCESS(8, U64, end),      PROCESS(9, S32, exit_code),
 	PROCESS(10, BOOL, has_exit), PROCESS(11, RANK, ranks),  PROCESS(12, STRING, left_out),
-	PROCESS(13, STRING, job),    PROCESS(14, BOOL, others), END
+	PROCESS(13, STRING, job),    PROCESS(14, BOOL, others), PROCESS(15, U32, node),
+	END
 };
 
 static const struct field thread_fields[] = { THREAD(1, INDEX, process),
@@ -173,6 +175,7 @@ static const struct field step_fields[] = { STEP(1, U64, time),
 					    STEP(4, U32, every),
 					    STEP(5, INDEX, thread),
 					    STEP(6, U32, share),
+					    STEP(7, U32, node),
 					    END };
 
 static const struct field text_fields[] = { TEXT(1, INDEX, process), TEXT(2, U64, address), TEXT(3, U64, time),
@@ -190,7 +193,7 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_THREADS, threads, def_thread, 1 << 22, thread_fields),
 	KIND(CHUNK_PROBES, probes, def_probe, 1 << 16, probe_fields),
 	KIND(CHUNK_SITES, sites, def_site, 1 << 22, site_fields),
-	KIND(CHUNK_SUMS, sums, def_sum, 1 << 20, sum_fields),
+	KIND(CHUNK_SUMS, sums, def_sum, 1 << 22, sum_fields),
 	KIND(CHUNK_STEPS, steps, def_step, 1 << 20, step_fields),
 	KIND(CHUNK_UNSEEN, unseen, def_unseen, 1 << 12, unseen_fields),
 	KIND(CHUNK_CONTROLS, controls, def_control, 1 << 20, control_fields),
@@ -199,6 +202,7 @@ const struct kind kinds[KINDS] = {
 	KIND(CHUNK_WINDOWS, windows, def_window, 1 << 20, window_fields),
 	KIND(CHUNK_CHAINS, chains, def_chain, 1 << 16, chain_fields),
 	KIND(CHUNK_QUEUES, queues, def_queue, 1 << 20, queue_fields),
+	KIND(CHUNK_NODES, nodes, def_node, 1 << 20, node_fields),
 };
 
 enum {
@@ -215,7 +219,8 @@ enum {
 	KIND_TEXT,
 	KIND_WINDOW,
 	KIND_CHAIN,
-	KIND_QUEUE
+	KIND_QUEUE,
+	KIND_NODE
 };
 
 #define ENTRIES_SAMPLED 200
@@ -327,6 +332,11 @@ uint32_t definitions_add_chain(struct definitions *d)
 uint32_t definitions_add_queue(struct definitions *d)
 {
 	return definitions_add(d, &kinds[KIND_QUEUE]);
+}
+
+uint32_t definitions_add_node(struct definitions *d)
+{
+	return definitions_add(d, &kinds[KIND_NODE]);
 }
 
 const char *step_text(const struct def_step *step, char *text, size_t room)
@@ -468,6 +478,8 @@ const char *entry_check(const struct kind *kind, const struct definitions *d, co
 		return window_check(entry, d);
 	case KIND_CHAIN:
 		return chain_check(entry);
+	case KIND_NODE:
+		return node_check(entry, d);
 	case KIND_QUEUE:
 		return queue_check(entry, d);
 	case KIND_COMM:

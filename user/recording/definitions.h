@@ -10,7 +10,7 @@
 #include "recording/recording.h"
 #include "util/buffer.h"
 
-#define KINDS 14
+#define KINDS 15
 
 /* Private to definitions.c, fields.c and the tables of fields; each says what a member is, and what stands where the
  * file has none. */
@@ -79,6 +79,10 @@ extern const struct field queue_fields[];
 const char *queue_check(const struct def_queue *queue, const struct definitions *d);
 extern const struct field window_fields[];
 const char *window_check(const struct def_window *window, const struct definitions *d);
+
+/* nodes.c */
+extern const struct field node_fields[];
+const char *node_check(const struct def_node *node, const struct definitions *d);
 
 /* chains.c */
 extern const struct field chain_fields[];

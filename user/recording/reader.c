@@ -36,9 +36,19 @@ struct span_place {
 	uint64_t floor;     /* ns: recording_chunk_floor() */
 };
 
+/* The records of one chunk, one after the other. */
+struct records {
+	const uint8_t *at, *end;
+	uint32_t nspans, ngaps; /* still to come */
+	struct span_bounds bounds;
+};
+
 struct recording {
-	int fd;
+	int fd; /* -1: it rests */
 	bool owned;
+	char *path; /* of one that is ours */
+	dev_t device;
+	ino_t inode;
 	recording_watch_fn watch; /* NULL: nobody */
 	void *watcher;
 	char *name;
@@ -56,6 +66,9 @@ struct recording {
 	size_t nplaces, places_room;
 
 	struct late_store late;
+
+	struct records next; /* for recording_next() */
+	size_t next_place;
 
 	struct span *spans; /* of the chunk last read, for recording_read_chunk() */
 	bool *is_late;
@@ -91,6 +104,9 @@ static const char *read_entry(struct recording *r, const struct kind *kind, stru
 		struct def_comm comm;
 		struct def_text text;
 		struct def_window window;
+		struct def_chain chain;
+		struct def_queue queue;
+		struct def_node node;
 	} entry;
 	uint64_t index = cursor_varint(in), length = cursor_varint(in);
 	struct cursor fields = cursor_part(in, length);
@@ -370,8 +386,9 @@ void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
-	if (r->owned)
+	if (r->owned && r->fd >= 0)
 		close(r->fd);
+	free(r->path);
 	definitions_free(&r->d);
 	packer_free(r->packer);
 	buffer_free(&r->stored);
@@ -425,13 +442,6 @@ void recording_watch(struct recording *r, recording_watch_fn watch, void *contex
 	r->watch = watch;
 	r->watcher = context;
 }
-
-/* The records of one chunk, one after the other. */
-struct records {
-	const uint8_t *at, *end;
-	uint32_t nspans, ngaps; /* still to come */
-	struct span_bounds bounds;
-};
 
 static const char *records_begin(struct recording *r, size_t index, struct records *records)
 {
@@ -652,4 +662,90 @@ int recording_chunk_floor(struct recording *r, size_t index, uint64_t *floor)
 	if (!error)
 		*floor = r->places[index].floor;
 	return error;
+}
+
+/* --- record by record ---------------------------------------------------- */
+
+static const char changed[] = "it is another file by now";
+
+void recording_rest(struct recording *r)
+{
+	struct stat status;
+
+	if (!r->owned || r->fd < 0 || fstat(r->fd, &status))
+		return;
+	if (!r->path)
+		r->path = strdup(r->name);
+	if (!r->path)
+		return; /* it stays open */
+	r->device = status.st_dev;
+	r->inode = status.st_ino;
+	close(r->fd);
+	r->fd = -1;
+}
+
+static const char *wake(struct recording *r)
+{
+	struct stat status;
+
+	if (r->fd >= 0)
+		return NULL;
+	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (r->fd < 0)
+		return "it cannot be opened again";
+	return fstat(r->fd, &status) || status.st_dev != r->device || status.st_ino != r->inode ? changed : NULL;
+}
+
+/* The next chunk. False: there is none. */
+static bool begin_next(struct recording *r)
+{
+	bool rests = r->fd < 0;
+	const char *wrong;
+
+	if (r->next_place >= r->nplaces)
+		return false;
+	wrong = wake(r);
+	if (!wrong)
+		wrong = records_begin(r, r->next_place, &r->next);
+	if (rests)
+		recording_rest(r);
+	if (wrong)
+		stop_at(r, r->next_place, false, wrong);
+	else
+		r->next_place++;
+	return !wrong;
+}
+
+void recording_rewind(struct recording *r)
+{
+	r->next = (struct records){ 0 };
+	r->next_place = 0;
+}
+
+int recording_next(struct recording *r, struct recorded_item *item)
+{
+	const char *wrong;
+
+	item->what = RECORDED_END;
+	while (!r->next.nspans && !r->next.ngaps)
+		if (!begin_next(r)) {
+			recording_rewind(r);
+			r->next_place = r->nplaces;
+			buffer_free(&r->stored);
+			buffer_free(&r->decoded);
+			return 0;
+		}
+	switch (records_next(r, &r->next, &item->span, &item->gap, &wrong)) {
+	case RECORD_SPAN:
+		item->what = RECORDED_SPAN;
+		return 0;
+	case RECORD_GAP:
+		item->what = RECORDED_GAP;
+		return 0;
+	case RECORD_BAD:
+		break;
+	}
+	r->next = (struct records){ 0 };
+	stop_at(r, r->next_place - 1, true, wrong);
+	return recording_next(r, item);
 }

@@ -44,6 +44,7 @@ struct def_process {
 	char *job; /* ranks of other jobs are in the recording, too: which job its rank is of; NULL: there is one only,
 		      or it is not known */
 	bool others; /* no process, but all of which there is no more to say than what they did together */
+	uint32_t node; /* of a merged recording: where it ran, index in definitions.nodes + 1; 0: there is one only */
 };
 
 struct def_thread {
@@ -165,6 +166,31 @@ struct def_step {
 	uint32_t every;  /* one call in so many; 1: all */
 	uint32_t thread; /* index: whose time in probes was too much; NO_INDEX: nobody's, the load has fallen */
 	uint32_t share;  /* of that thread's time, in 1/10000 */
+	uint32_t node;   /* where this is so, as def_process.node */
+};
+
+/* By what the clock of a node is known. A newer recording may have other ways. */
+enum clock_known {
+	CLOCK_REFERENCE, /* the others were set by it; it is as recorded, as is any of the same machine */
+	CLOCK_BOUNDS,    /* by what was sent, and where all met (user/merge/clocks.c) */
+	CLOCK_ANCHORS    /* by CLOCK_REALTIME of both machines only */
+};
+
+/* One of the recordings of which a merged one was made. Times are those of the merged one. */
+struct def_node {
+	char *host, *kernel; /* NULL: not known */
+	char *boot;          /* what tells one machine from another, and one boot of it; NULL: not known */
+	char *command;       /* gaspbpf's own command line there */
+	uint64_t start, end; /* ns; of its recording */
+	bool cut;            /* its recorder was stopped before its end */
+	uint32_t clock_of;   /* index + 1 of an earlier node on the same machine, whose clock it has; 0: its own */
+	uint32_t known_by;   /* enum clock_known */
+	uint64_t unsure;     /* ns; CLOCK_BOUNDS: its clock is not further off from the reference's */
+	uint64_t offset;     /* ns, in two's complement; added to its times at its start */
+	int32_t drift;       /* 1/10^9; mean of what that grew by */
+	uint32_t pieces;     /* of so many straight lines is that what was added */
+	uint64_t bounds;     /* messages and meetings with others that bound its clock ... */
+	uint64_t violated;   /* ... and are violated by its times as they are now */
 };
 
 /* From here on measurement of a process is off, or on again (controls.c). What was in progress then ended for that
@@ -273,6 +299,8 @@ struct def_run {
 	uint64_t start_realtime, end_realtime; /* CLOCK_REALTIME at the same moments */
 	char *command;                         /* gaspbpf's own command line */
 	char *host, *kernel, *version;
+	char *boot;             /* the machine's boot id: recordings with the same one have one clock; NULL: not known
+				   */
 	char *rung;             /* "session", "multi", "perf" */
 	uint32_t budget;        /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
 	uint64_t own_cpu;       /* ns; CPU time that gaspbpf itself took; 0: not told */
@@ -332,6 +360,8 @@ struct definitions {
 	size_t nchains;
 	struct def_queue *queues;
 	size_t nqueues;
+	struct def_node *nodes; /* of a merged recording */
+	size_t nnodes;
 };
 
 /* The thread's process; NULL: not known. */
@@ -371,6 +401,7 @@ uint32_t definitions_add_text(struct definitions *d);
 uint32_t definitions_add_window(struct definitions *d);
 uint32_t definitions_add_chain(struct definitions *d);
 uint32_t definitions_add_queue(struct definitions *d);
+uint32_t definitions_add_node(struct definitions *d);
 void definitions_free(struct definitions *d); /* what it holds, not d itself */
 /* The memory that they take, texts included: these are estimated from some of them, so that it may be asked often. */
 uint64_t definitions_bytes(const struct definitions *d);
@@ -471,6 +502,24 @@ const struct definitions *recording_definitions(const struct recording *recordin
 bool recording_has_calls(const struct recording *recording, const char *name);
 /* Hands every span and gap to the sink; memory does not grow with the spans. May be called again. */
 int recording_read(struct recording *recording, const struct span_sink *sink);
+
+/* Reading record by record, for whoever reads many recordings at a time. */
+enum recorded { RECORDED_END, RECORDED_SPAN, RECORDED_GAP };
+struct recorded_item {
+	enum recorded what;
+	struct span span;
+	struct gap gap;
+};
+/*
+ * The next span or gap in the order of the file, those of processes that are left out, too. It keeps one chunk in
+ * memory, and what it keeps is lost by any other way of reading this recording. 0 or -errno, said.
+ */
+int recording_next(struct recording *recording, struct recorded_item *item);
+/* The next one is the first again. */
+void recording_rewind(struct recording *recording);
+/* Closes the file until a chunk is read from it (by recording_next()): thousands may be open. Of one that was opened by
+ * its path. */
+void recording_rest(struct recording *recording);
 /* Whenever spans are read from now on, here or chunk by chunk, watch is told at which byte of how many. A file may be
  * read several times. NULL: nobody is told. */
 typedef void (*recording_watch_fn)(void *context, uint64_t at, uint64_t size);

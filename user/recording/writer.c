@@ -190,7 +190,8 @@ static void encode_run(struct recording_writer *w, bool finished)
 		run.end = clock_monotonic();
 		run.end_realtime = clock_realtime();
 	}
-	loss.unwritten = w->unwritten;
+	if (w->unwritten)
+		loss.unwritten = w->unwritten;
 	buffer_clear(&w->payload);
 	buffer_clear(&w->entry);
 	entry_encode(&w->entry, run_fields, &run);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "util/clock.h"
+#include "util/files.h"
 
 #define CLOCK_JITTER                                                                                             \
 	10000000 /* ns: as long as a reader of clocks may be kept from reading the second one; the kernel counts \
@@ -37,4 +40,13 @@ uint64_t clock_asleep(void)
 		return before;
 	atomic_store(&last, asleep);
 	return asleep;
+}
+
+char *clock_identity(void)
+{
+	char *id = read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, NULL);
+
+	if (id)
+		id[strcspn(id, "\n")] = 0;
+	return id;
 }
