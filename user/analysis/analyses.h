@@ -13,6 +13,7 @@
 #define ANALYSES(ROW)                            \
 	ROW(recording)                           \
 	ROW(processes)                           \
+	ROW(nodes)                               \
 	ROW(left_out)                            \
 	ROW(findings)                            \
 	ROW(by)                                  \

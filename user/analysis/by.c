@@ -107,6 +107,14 @@ static void add_sums(struct by_sums *to, const struct by_sums *from)
 
 /* --- out of the report's sums ---------------------------------------------------- */
 
+/* Of a merged recording: where the thread ran. */
+static uint64_t node_of(const struct definitions *d, uint32_t thread)
+{
+	const struct def_process *process = thread_process(d, thread);
+
+	return process ? process->node : 0;
+}
+
 static uint64_t key_of_row(const struct by *s, enum grouped_by by, const struct row *row)
 {
 	switch (by) {
@@ -114,6 +122,8 @@ static uint64_t key_of_row(const struct by *s, enum grouped_by by, const struct 
 		return row->thread;
 	case BY_RANK:
 		return s->r->d->threads[row->thread].process;
+	case BY_NODE:
+		return node_of(s->r->d, row->thread);
 	case BY_EVENT:
 		return row->event;
 	default:
@@ -203,6 +213,9 @@ static int key_of_call(struct by *s, enum grouped_by by, const struct accounted_
 		return 0;
 	case BY_RANK:
 		*key = call->d->threads[span->thread].process;
+		return 0;
+	case BY_NODE:
+		*key = node_of(call->d, span->thread);
 		return 0;
 	case BY_EVENT:
 		event = profile_event(s->r->profile, call->d, span->probe); /* the report's number of it */

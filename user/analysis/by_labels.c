@@ -45,6 +45,13 @@ static char *phase_label(const struct report *r, uint64_t number, char *text, si
 	return text;
 }
 
+static const char *host_of(const struct definitions *d, uint64_t node)
+{
+	const char *host = node && node <= d->nnodes ? d->nodes[node - 1].host : d->run.host;
+
+	return host ? log_safe(host) : "(not known)";
+}
+
 char *by_label(const struct by *s, enum grouped_by by, uint64_t key, char *text, size_t room)
 {
 	const struct definitions *d = s->r->d;
@@ -61,7 +68,7 @@ char *by_label(const struct by *s, enum grouped_by by, uint64_t key, char *text,
 			return process_label(d, (uint32_t)key, text, room);
 		break;
 	case BY_NODE:
-		snprintf(text, room, "%s", d->run.host ? log_safe(d->run.host) : "(not known)");
+		snprintf(text, room, "%s", host_of(d, key));
 		return text;
 	case BY_EVENT:
 		return report_event_label(s->r, (uint32_t)key, text, room);

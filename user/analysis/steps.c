@@ -16,15 +16,19 @@
 int report_find_outs(struct report *r)
 {
 	const struct profile *p = r->profile;
-	uint64_t *next = calloc(r->d->nprobes + 1, sizeof(*next)); /* ns; by probe: its next step; 0: none */
+	/* ns; by node and probe: its next step; 0: none */
+	size_t nodes = r->d->nsteps ? r->d->nnodes + 1 : 1;
+	uint64_t *next = calloc(nodes * (r->d->nprobes + 1), sizeof(*next));
 
 	if (!next)
 		return -ENOMEM;
 	for (size_t i = r->d->nsteps; i-- > 0;) {
 		const struct def_step *step = &r->d->steps[i];
-		uint64_t end = next[step->probe] ? next[step->probe] : r->end;
+		uint32_t node = step->node <= r->d->nnodes ? step->node : 0;
+		uint64_t *after = &next[node * (r->d->nprobes + 1) + step->probe];
+		uint64_t end = *after ? *after : node ? r->d->nodes[node - 1].end : r->end;
 
-		next[step->probe] = step->time;
+		*after = step->time;
 		if (step->level != STEP_OUT || end <= step->time)
 			continue;
 		r->outs = true;
@@ -49,6 +53,8 @@ static void print_step(const struct printer *p, const struct def_step *step)
 	fprintf(p->out, "  %10s  %s: %s", format_time(when, step->time > p->r->start ? step->time - p->r->start : 0),
 		probe->symbol ? function_label(probe->symbol, FUNCTION_NAME_COLUMNS) : "?",
 		step_text(step, text, sizeof(text)));
+	if (step->node && step->node <= p->r->d->nnodes && p->r->d->nodes[step->node - 1].host)
+		fprintf(p->out, " on %s", log_safe(p->r->d->nodes[step->node - 1].host));
 	if (step->thread == NO_INDEX)
 		fprintf(p->out, step->level == STEP_SUMMED ? ", to see whether the load has fallen\n"
 							   : ", since the load has fallen\n");

@@ -51,7 +51,8 @@ static uint64_t process_wall(const struct report *r, uint32_t process)
 {
 	const struct def_process *def = process < r->d->nprocesses ? &r->d->processes[process] : NULL;
 	uint64_t start = def && def->start > r->start ? def->start : r->start;
-	uint64_t end = def && def->end && def->end < r->end ? def->end : r->end;
+	uint64_t last = def && def->node && def->node <= r->d->nnodes ? r->d->nodes[def->node - 1].end : r->end;
+	uint64_t end = def && def->end && def->end < last ? def->end : last;
 
 	if (def && def->others)
 		return 0; /* nobody knows how many they were, and how long */

@@ -30,6 +30,7 @@
 #include "util/json.h"
 #include "util/log.h"
 
+#define PIDS_MOST (1u << 22) /* the kernel has no larger ones */
 #define NAME_SIZE 1024 /* bytes of a name of a process or thread */
 #define BLOCK_SIZE (64 << 10)
 
@@ -81,16 +82,25 @@ static void end_meta(struct json *j)
 	json_end_object(j);
 }
 
+/* On other nodes of a merged recording processes may have the same number. */
+static uint64_t pid_of(const struct definitions *d, uint32_t process)
+{
+	if (process >= d->nprocesses)
+		return 0;
+	return d->processes[process].node > 1 ? PIDS_MOST + (uint64_t)process : d->processes[process].pid;
+}
+
 static void put_process(struct chrome *c, uint32_t index)
 {
 	const struct def_process *p = &c->d->processes[index];
+	uint64_t pid = pid_of(c->d, index);
 	char name[NAME_SIZE];
 
 	process_text(c->d, index, name, sizeof(name));
-	begin_meta(&c->json, "process_name", p->pid, p->pid);
+	begin_meta(&c->json, "process_name", pid, pid);
 	json_key_string(&c->json, "name", name);
 	end_meta(&c->json);
-	begin_meta(&c->json, "process_sort_index", p->pid, p->pid);
+	begin_meta(&c->json, "process_sort_index", pid, pid);
 	json_key_int(&c->json, "sort_index", p->rank >= 0 ? p->rank : (int64_t)index);
 	end_meta(&c->json);
 }
@@ -178,7 +188,7 @@ static int put_metadata(struct chrome *c)
 	for (uint32_t i = 0; i < c->d->nthreads; i++) {
 		uint32_t process = c->d->threads[i].process;
 
-		c->threads[i].pid = process < c->d->nprocesses ? c->d->processes[process].pid : 0;
+		c->threads[i].pid = pid_of(c->d, process);
 		if (!thread_is_left_out(c->d, i) && !track_of(c, i, 0))
 			return -ENOMEM;
 	}
@@ -310,7 +320,7 @@ static void put_sums(struct chrome *c)
 		const struct def_thread *thread = &c->d->threads[sum->thread];
 
 		json_object(j);
-		json_key_uint(j, "pid", thread->process < c->d->nprocesses ? c->d->processes[thread->process].pid : 0);
+		json_key_uint(j, "pid", pid_of(c->d, thread->process));
 		json_key_uint(j, "tid", thread->tid);
 		json_key_string(j, "name", c->d->probes[sum->probe].event);
 		json_key_uint(j, "lost", sum->lost);

@@ -186,8 +186,10 @@ void merge_close(struct merge *m)
 int merge_write(struct merge *m, int fd)
 {
 	struct recording_writer *writer;
-	int error = merge_join(m), result;
+	int error = clocks_set(m), result;
 
+	if (!error)
+		error = merge_join(m);
 	if (error) {
 		close(fd);
 		return error;

@@ -61,5 +61,7 @@ int merge_spans(struct merge *merge, struct recording_writer *writer);
 
 /* clocks.c: which recordings have one clock. 0 or -ENOMEM. */
 int clocks_find(struct merge *merge);
+/* set.c: what is added to the times of each clock. 0 or -errno. */
+int clocks_set(struct merge *merge);
 
 #endif

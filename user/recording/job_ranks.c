@@ -29,6 +29,21 @@ static int by_rank(const void *a, const void *b)
 	return x->process < y->process ? -1 : x->process > y->process;
 }
 
+/*
+ * What is the same for all ranks of a process's job. Of a merged recording: what it says of the job, or the parent on
+ * its node; 0 is for where there is one job.
+ */
+static uint32_t job_of(const struct definitions *d, const struct def_process *process)
+{
+	uint32_t hash = 0x811c9dc5u;
+
+	if (!d->nnodes)
+		return process->parent;
+	for (const char *at = process->job; at && *at; at++) /* FNV-1a */
+		hash = (hash ^ (uint8_t)*at) * 0x01000193u;
+	return process->job ? hash : process->parent * 0x9e3779b1u + process->node;
+}
+
 struct job_ranks *job_ranks_new(const struct definitions *d)
 {
 	struct job_ranks *all = calloc(1, sizeof(*all));
@@ -50,7 +65,8 @@ struct job_ranks *job_ranks_new(const struct definitions *d)
 	for (size_t i = 1; i < all->nranks; i++)
 		several |= all->ranks[i].rank == all->ranks[i - 1].rank;
 	for (size_t i = 0; several && i < all->nranks; i++)
-		all->ranks[i].job = all->jobs[all->ranks[i].process] = d->processes[all->ranks[i].process].parent;
+		all->ranks[i].job = all->jobs[all->ranks[i].process] =
+			job_of(d, &d->processes[all->ranks[i].process]);
 	qsort(all->ranks, all->nranks, sizeof(*all->ranks), by_rank);
 	return all;
 }

@@ -157,6 +157,18 @@ static int call_collective(struct sim *sim, struct instance *instance, enum scen
 	return error;
 }
 
+/* All of those that have come. */
+static bool from_start(const struct sim *sim, const struct instance *instance)
+{
+	for (size_t i = 0; i < groups_size(instance->group); i++) {
+		const struct participant *member = &instance->members[i];
+
+		if (member->fed && !sim->processes[sim->d->threads[member->thread].process].from_start)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Nobody leaves such an operation before all have come. Where somebody did, these calls are not one operation, though
  * nothing but their order tells which are. With a communicator they are: there it is a scan, for instance, in which the
@@ -167,7 +179,8 @@ bool instance_is_none(const struct sim *sim, const struct instance *instance)
 	uint32_t classes = sim->functions[instance->func].classes;
 
 	return groups_guessed(instance->group) && !instance->begun &&
-	       !(classes & (CPF_IS_ALL_TO_ONE | CPF_IS_ONE_TO_ALL)) && instance->latest > instance->earliest_end;
+	       !(classes & (CPF_IS_ALL_TO_ONE | CPF_IS_ONE_TO_ALL)) && instance->latest > instance->earliest_end &&
+	       !(sim->doubts_clocks && from_start(sim, instance));
 }
 
 static int leave_as_recorded(struct sim *sim, struct instance *instance)

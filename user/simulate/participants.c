@@ -41,7 +41,7 @@ static bool waits_for_all(const struct sim *sim, uint32_t func)
 
 /* How badly b's operations fit to a's from the shift-th on; *compared: how many there are. */
 static unsigned misfits(const struct sim *sim, const struct operations *a, unsigned shift, const struct operations *b,
-			unsigned *compared)
+			bool by_time, unsigned *compared)
 {
 	unsigned bad = 0;
 
@@ -51,7 +51,7 @@ static unsigned misfits(const struct sim *sim, const struct operations *a, unsig
 
 		if (x->func != y->func)
 			bad += 4;
-		else if (waits_for_all(sim, x->func) && (x->start > y->end || y->start > x->end))
+		else if (by_time && waits_for_all(sim, x->func) && (x->start > y->end || y->start > x->end))
 			bad++;
 	}
 	return bad;
@@ -62,11 +62,12 @@ static unsigned misfits(const struct sim *sim, const struct operations *a, unsig
 static unsigned best_shift(const struct sim *sim, const struct operations *a, const struct operations *b,
 			   bool from_start, unsigned *bad, unsigned *of)
 {
+	bool by_time = !(from_start && sim->doubts_clocks);
 	unsigned best = 0, compared;
 
-	*bad = misfits(sim, a, 0, b, of);
+	*bad = misfits(sim, a, 0, b, by_time, of);
 	for (unsigned shift = 1; shift <= SHIFTS && shift < a->count && *bad && !from_start; shift++) {
-		unsigned more = misfits(sim, a, shift, b, &compared);
+		unsigned more = misfits(sim, a, shift, b, by_time, &compared);
 
 		/* Later ones have less to be compared with: in proportion. */
 		if (compared && more * *of < *bad * compared) {

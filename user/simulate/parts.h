@@ -333,6 +333,7 @@ struct sim {
 	unsigned scenarios;       /* so many are computed, from the first on */
 	struct kept_groups *kept; /* NULL: nobody simulates it again */
 	struct teller *teller;    /* NULL: nobody wants to know what belongs together (relations.c) */
+	bool doubts_clocks;       /* relations_doubt_clocks() */
 	struct recording *recording;
 	const struct definitions *d;
 	struct facts *facts; /* by probe */

@@ -26,6 +26,7 @@ struct teller {
 struct relations {
 	struct recording *recording;
 	struct kept_groups kept;
+	bool doubts_clocks;
 };
 
 static const struct called nothing = { NO_INDEX, NO_INDEX };
@@ -468,6 +469,11 @@ void relations_free(struct relations *relations)
 	free(relations);
 }
 
+void relations_doubt_clocks(struct relations *relations)
+{
+	relations->doubts_clocks = true;
+}
+
 int relations_read(struct relations *relations, const struct relations_ops *ops, struct relations_counts *counts,
 		   struct efficiencies *efficiencies)
 {
@@ -478,6 +484,7 @@ int relations_read(struct relations *relations, const struct relations_ops *ops,
 			   .progress = &progress,
 			   .recording = relations->recording,
 			   .kept = &relations->kept,
+			   .doubts_clocks = relations->doubts_clocks,
 			   .teller = &teller };
 	int error = run(&sim);
 

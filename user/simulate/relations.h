@@ -106,6 +106,11 @@ struct relations;
 /* The recording is still the caller's, and must outlive it. NULL: out of memory. */
 struct relations *relations_new(struct recording *recording);
 void relations_free(struct relations *relations);
+/*
+ * Its threads may have had clocks that differ: whoever was observed from its start takes part in what the order of its
+ * calls says, whatever the times say.
+ */
+void relations_doubt_clocks(struct relations *relations);
 
 /* Reads the recording, twice the first time. Both results may be NULL. 0 or -errno. */
 int relations_read(struct relations *relations, const struct relations_ops *ops, struct relations_counts *counts,
