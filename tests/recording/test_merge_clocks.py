@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The clocks of merged recordings: a test sets each node's clock wrong, and the merge has to find back what it was."""
 import json
+import math
 import random
 
 import pytest
@@ -21,7 +22,7 @@ def rank_tid(rank):
 
 
 class Job:
-    """Ranks on several nodes, by the true time: a ring of messages and a barrier now and then."""
+    """Ranks on several nodes, by the true time: a ring of messages, to and fro, and a barrier now and then."""
 
     def __init__(self, nodes, steps=200, seed=1, barriers=True, messages=True, init=True, span=10 * SECOND):
         self.lines = {rank: [] for rank in range(nodes * RANKS_A_NODE)}
@@ -38,21 +39,21 @@ class Job:
             for rank in now:
                 now[rank] = span * step // (steps + 1) + 2000 + chance.randrange(50 * US)
             if messages:
-                self.ring(now, chance)
+                self.ring(now, chance, 1 if step % 2 else self.ranks - 1)
             if barriers:
                 self.barrier(now, chance)
 
     def call(self, rank, start, end, symbol, **values):
         self.lines[rank].append(composed.call(rank_tid(rank), start, end, symbol, **values))
 
-    def ring(self, now, chance):
+    def ring(self, now, chance, to):
         sent = {}
         for rank in now:
             sent[rank] = now[rank]
-            self.lines[rank].append(composed.send(rank_tid(rank), now[rank], now[rank] + US, (rank + 1) % self.ranks))
+            self.lines[rank].append(composed.send(rank_tid(rank), now[rank], now[rank] + US, (rank + to) % self.ranks))
             now[rank] += 2 * US
         for rank in now:
-            source = (rank - 1) % self.ranks
+            source = (rank - to) % self.ranks
             end = max(now[rank] + US, sent[source] + LATENCY + chance.choice([0, US, 20 * US]))
             self.lines[rank].append(composed.receive(rank_tid(rank), now[rank], end, source))
             now[rank] = end + chance.randrange(10 * US)
@@ -116,22 +117,31 @@ def line(offset, ppm, span=10 * SECOND):
     return [(0, offset), (span, offset + int(ppm * span / 1e6))]
 
 
+def wave(height, phase, span=10 * SECOND):
+    """As a machine that gets warm and cold."""
+    times = range(0, span + 1, span // 100)
+    return [(time, int(height * math.sin(phase + 2 * math.pi * time / span))) for time in times]
+
+
 CLOCKS = {
     "offset": [[], line(70 * US, 0), line(-300 * US, 0)],
     "drift": [[], line(70 * US, 30), line(-300 * US, -12)],
     "both drift": [line(0, 8), line(5 * 3600 * SECOND, 30), line(-300 * US, -40)],
-    "bent": [[], [(0, 0), (3 * SECOND, 90 * US), (6 * SECOND, 60 * US), (10 * SECOND, -100 * US)],
+    "bent": [[], wave(100 * US, 0), wave(-60 * US, 1)],
+    "with corners": [[], [(0, 0), (3 * SECOND, 90 * US), (6 * SECOND, 60 * US), (10 * SECOND, -100 * US)],
              [(0, 900 * US), (5 * SECOND, 1000 * US), (10 * SECOND, 900 * US)]],
 }
 
 
 @pytest.mark.parametrize("what", ["both", "messages", "barriers"])
-@pytest.mark.parametrize("clocks", CLOCKS.values(), ids=CLOCKS)
-def test_back_within_the_smallest_latency(tmp_path, clocks, what):
-    """CLOCK_REALTIME is off by milliseconds, in another way on each node."""
+@pytest.mark.parametrize("name", CLOCKS)
+def test_back_within_the_smallest_latency(tmp_path, name, what):
+    """CLOCK_REALTIME is off by milliseconds, in another way on each node. Between two steps, which are 50 ms apart,
+    nobody sees where a corner is."""
+    clocks, corner = CLOCKS[name], US if name == "with corners" else 0
     job = Job(3, barriers=what != "messages", messages=what != "barriers")
     merged, true, nodes = merge(tmp_path, job, clocks, realtime={1: 3_000_000, 2: -2_000_000})
-    assert furthest(merged, true) <= LATENCY
+    assert furthest(merged, true) <= LATENCY + corner
     assert [node["clock_known_by"] for node in nodes] == ["reference", "bounds", "bounds"]
     assert [node["violated"] for node in nodes] == [0, 0, 0] and nodes[1]["bounds"] > 100
     assert all(node["clock_unsure_ns"] <= 4 * LATENCY for node in nodes[1:])

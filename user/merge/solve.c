@@ -33,7 +33,7 @@
 
 static const double slopes[] = { 0, 1e-10, 1e-9, 1e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3 };
 /* Of so many straight lines are the curves that are taken out, one after the other. */
-static const size_t pieces[] = { 1, 1, 4, 16, 64 };
+static const size_t pieces[] = { 1, 1, 16, 32, 64 };
 #define LEVELS (sizeof(pieces) / sizeof(pieces[0]))
 #define SLOPES ((int)(sizeof(slopes) / sizeof(slopes[0])))
 

@@ -682,6 +682,9 @@ void recording_rest(struct recording *r)
 	r->inode = status.st_ino;
 	close(r->fd);
 	r->fd = -1;
+	packer_free(r->packer); /* larger than all else */
+	r->packer = NULL;
+	buffer_free(&r->stored);
 }
 
 static const char *wake(struct recording *r)
@@ -690,6 +693,9 @@ static const char *wake(struct recording *r)
 
 	if (r->fd >= 0)
 		return NULL;
+	r->packer = packer_new();
+	if (!r->packer)
+		return out_of_memory;
 	r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (r->fd < 0)
 		return "it cannot be opened again";
