@@ -140,6 +140,19 @@ def test_only_sums(tmp_path):
     assert not (tmp_path / "no.gasp").exists()
 
 
+@pytest.mark.parametrize("launches, jobs", [
+    (["job 4711, launcher 7", "job 4711, launcher 9"], ["job 4711", "job 4711"]),
+    (["launcher 7", "launcher 7"], ["launcher 7 on n1", "launcher 7 on n2"])], ids=["of a name", "of none"])
+def test_jobs_of_several_nodes(tmp_path, launches, jobs):
+    """A launcher's pid says nothing on another node."""
+    parts = [composed.compose(tmp_path / f"n{i + 1}.gasp", f"host n{i + 1}\nboot {i}\nprocess 100 {i}\nonly_sums\n"
+                              f"launch 100 {launch}\nsum 100 MPI_Barrier 0 1 0\nend {SECOND}\n")
+             for i, launch in enumerate(launches)]
+    whole = report(merge(tmp_path / "run.gasp", *parts))
+    assert [process["job"] for process in whole["processes"]] == jobs
+    assert [process["job"] for process in report(merge(tmp_path / "one.gasp", parts[0]))["processes"]] == launches[:1]
+
+
 def test_what_it_refuses(tmp_path):
     first, second = two_nodes(tmp_path)
     before = second.read_bytes()

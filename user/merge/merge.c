@@ -80,6 +80,7 @@ static int join_one(struct merge *m, struct join *join, size_t index)
 		.name = input->path,
 		.time = correction->nknots || correction->whole ? move_time : NULL,
 		.context = correction,
+		.several = m->ninputs > 1,
 		.node = describe(m, index),
 	};
 

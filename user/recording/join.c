@@ -310,6 +310,44 @@ static int join_nodes(struct joining *j)
 	return add_copy(j, CHUNK_NODES, &whole, NULL);
 }
 
+static const char launcher[] = "launcher ";
+
+/* Which launcher stands behind a job's name; the whole where there is nothing else. NULL: none. */
+static const char *launcher_in(const char *job)
+{
+	const char *found = job ? strstr(job, launcher) : NULL;
+
+	return found && (found == job || (found - job > 2 && !strncmp(found - 2, ", ", 2))) ? found : NULL;
+}
+
+/* Has the job with a name only this launcher on its node? */
+static bool is_only_launcher(const struct definitions *d, const char *job, size_t name)
+{
+	for (size_t i = 0; i < d->nprocesses; i++) {
+		const char *other = d->processes[i].job;
+
+		if (other && !strncmp(other, job, name) && strcmp(other, job) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What tells jobs apart on one node is the launcher's pid there. Of several nodes the job's name does, where it has one;
+ * else it is said whose launcher that is. malloc'ed.
+ */
+static char *job_of(const struct joining *j, const char *job)
+{
+	const char *found = j->source->several && !j->from->nnodes ? launcher_in(job) : NULL;
+	char *text;
+
+	if (!found)
+		return strdup(job);
+	if (found != job && is_only_launcher(j->from, job, found - job))
+		return strndup(job, found - job - 2);
+	return asprintf(&text, "%s on %s", job, j->source->node.host ?: "?") < 0 ? NULL : text;
+}
+
 static int join_processes(struct joining *j)
 {
 	int error = 0;
@@ -320,7 +358,12 @@ static int join_processes(struct joining *j)
 		process.start = moved_if(j, process.start);
 		process.end = moved_if(j, process.end);
 		process.node = node_of(j, process.node);
+		if (process.job)
+			process.job = job_of(j, process.job);
+		if (!process.job && j->from->processes[i].job)
+			return -ENOMEM;
 		error = add_copy(j, CHUNK_PROCESSES, &process, NULL);
+		free(process.job);
 	}
 	return error;
 }

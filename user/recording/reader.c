@@ -684,7 +684,6 @@ void recording_rest(struct recording *r)
 	r->fd = -1;
 	packer_free(r->packer); /* larger than all else */
 	r->packer = NULL;
-	buffer_free(&r->stored);
 }
 
 static const char *wake(struct recording *r)
