@@ -37,7 +37,8 @@ def node_text(node, nodes):
             at = 1000 + step * STEP
             for side in 1, -1:
                 to, source = (rank + side) % everybody, (rank - side) % everybody
-                lines.append(f"call {tid} {at} {at + 500} MPI_Send dest={to} tag={side + 1} comm.id=0 count=1 datatype=1")
+                lines.append(f"call {tid} {at} {at + 500} MPI_Send dest={to} tag={side + 1} comm.id=0 count=1 "
+                             "datatype=1")
                 lines.append(f"call {tid} {at + 600} {at + LATENCY + 600} MPI_Recv source={source} tag={side + 1} "
                              f"comm.id=0 status.source={source} status.tag={side + 1}")
                 at += 10_000
@@ -68,7 +69,8 @@ def main():
                                                       str(whole))
             told = json.loads(text)["nodes"]
             unsure = max(node["clock_unsure_ns"] or 0 for node in told) / 1000
-            print(f"{nodes:5}  {nodes * RANKS * (STEPS * 5 + 1):9,}  {size:9.1f}  {merge:7.1f} ({cpu:5.1f})  {memory:6.0f}"
+            calls = nodes * RANKS * (STEPS * 5 + 1)
+            print(f"{nodes:5}  {calls:9,}  {size:9.1f}  {merge:7.1f} ({cpu:5.1f})  {memory:6.0f}"
                   f"  {report:9.1f}  {report_memory:6.0f}  {unsure:12.1f}  {sum(node['violated'] for node in told):8}")
 
 

@@ -120,7 +120,8 @@ def test_merged_ones_may_be_merged(tmp_path):
 
 def test_only_sums(tmp_path):
     def sums(number, ranks):
-        text = f"host n{number}\nboot b{number}\n" + "".join(f"process {100 + i} {rank}\n" for i, rank in enumerate(ranks))
+        text = f"host n{number}\nboot b{number}\n"
+        text += "".join(f"process {100 + i} {rank}\n" for i, rank in enumerate(ranks))
         text += "only_sums\n" + "".join(f"launch {100 + i} job 4711\n" for i in range(len(ranks)))
         text += "".join(f"sum {100 + i} MPI_Barrier 0 {10 + rank} {rank} {10 + rank} {(10 + rank) * 1000 * number} 500 "
                         f"{9000 + rank}\n" for i, rank in enumerate(ranks))

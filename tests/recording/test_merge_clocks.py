@@ -107,7 +107,7 @@ def merge(folder, job, clocks, realtime=None, options=()):
 
 
 def furthest(merged, true):
-    """How far any event is from where it was, by the reference; times count from the beginning, which may be another."""
+    """How far any event is from where it was, by the reference. Times count from a beginning that may be another."""
     assert merged.keys() == true.keys()
     shift = merged["rank:0"][0] - true["rank:0"][0]
     return max(abs(ours - shift - theirs) for rank, times in merged.items() for ours, theirs in zip(times, true[rank]))

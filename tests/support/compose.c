@@ -40,8 +40,8 @@
  *
  * boot ID: of its machine
  *
- * clock TIME AHEAD: at this time the machine's clock is ahead by so many ns, all in a straight line to the next of these;
- * level before the first and after the last. First of all lines
+ * clock TIME AHEAD: at this time the machine's clock is ahead by so many ns, all in a straight line to the next of
+ * these; level before the first and after the last. First of all lines
  *
  * realtime AHEAD: so many ns is its CLOCK_REALTIME ahead of that of the others
  *

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import time
 
+import composed
 import gaspbpf
 import monitoring
 import remains
@@ -423,6 +424,7 @@ def scenarios(target, folder):
     folder = pathlib.Path(folder)
     recorded, live = folder / "recorded.gasp", folder / "live.gasp"
     make_recording(target, recorded)
+    other = composed.compose(folder / "other.gasp", composed.LATE_SENDER)
     pid, lazy = ["-p", target.pid], ["-m", "shmem", "--lazy"]  # the job's library alone gets probes
     found = [
         Scenario("report", ["report", recorded], exact=str),
@@ -435,6 +437,7 @@ def scenarios(target, folder):
                  output=folder / "x.speedscope.json", exact=str),
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events",
                  exact=str),
+        Scenario("merge", ["merge", recorded, other, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
         Scenario("list-file", ["list", target.runtime.library, "-m", "shmem", "--json"], exact=places_in, unable=True),

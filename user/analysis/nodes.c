@@ -74,14 +74,16 @@ static void print_doubts(const struct printer *p)
 		violated += d->nodes[i].violated && !d->nodes[i].clock_of;
 	}
 	if (unsure)
-		printer_paragraph(p, "  ",
-				  "Clocks that are known by CLOCK_REALTIME only have no messages or meetings that bound them "
-				  "from both sides: how far they are off is not known.");
+		printer_paragraph(
+			p, "  ",
+			"Clocks that are known by CLOCK_REALTIME only have no messages or meetings that bound them "
+			"from both sides: how far they are off is not known.");
 	if (violated)
-		printer_paragraph(p, "  ",
-				  "Some messages were received before they were sent, or meetings were left before all had "
-				  "come, by the times as they are: these clocks are further off than is said here, or calls "
-				  "that are missing made others look like theirs.");
+		printer_paragraph(
+			p, "  ",
+			"Some messages were received before they were sent, or meetings were left before all had "
+			"come, by the times as they are: these clocks are further off than is said here, or calls "
+			"that are missing made others look like theirs.");
 }
 
 static void print_nodes(void *state, const struct printer *p)

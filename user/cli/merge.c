@@ -28,11 +28,10 @@ struct options {
 
 enum { KEY_KEEP_CLOCKS = 256 };
 
-static const struct argp_option option_list[] = {
-	{ "output", 'o', "FILE.gasp", 0, "Where to", 0 },
-	{ "keep-clocks", KEY_KEEP_CLOCKS, NULL, 0, "Change no times, whatever machines they are from", 0 },
-	{ 0 }
-};
+static const struct argp_option option_list[] = { { "output", 'o', "FILE.gasp", 0, "Where to", 0 },
+						  { "keep-clocks", KEY_KEEP_CLOCKS, NULL, 0,
+						    "Change no times, whatever machines they are from", 0 },
+						  { 0 } };
 
 static const char about[] =
 	"Makes one recording of those of several nodes, with their clocks set by each other."
@@ -112,8 +111,7 @@ static int open_beside(const char *beside, const struct caller *caller)
 		fd = file_create_new(beside, caller);
 	}
 	if (fd == -EEXIST)
-		log_error("%s: cannot be made: %s: remove it, or choose another name", log_safe(beside),
-			  strerror(-fd));
+		log_error("%s: cannot be made: %s: remove it, or choose another name", log_safe(beside), strerror(-fd));
 	return fd;
 }
 

@@ -31,7 +31,7 @@
 #include "util/log.h"
 
 #define PIDS_MOST (1u << 22) /* the kernel has no larger ones */
-#define NAME_SIZE 1024 /* bytes of a name of a process or thread */
+#define NAME_SIZE 1024       /* bytes of a name of a process or thread */
 #define BLOCK_SIZE (64 << 10)
 
 /* One track of the trace: a lane of a thread. */

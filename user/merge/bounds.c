@@ -23,8 +23,8 @@
 
 #define BUCKETS_MOST 2048
 #define BUCKETS_LEAST 16
-#define VERTICES (1u << 19)      /* clocks x buckets, about */
-#define BOUNDS_MOST (1u << 20)   /* kept */
+#define VERTICES (1u << 19)             /* clocks x buckets, about */
+#define BOUNDS_MOST (1u << 20)          /* kept */
 #define LEAST_MOST (1000000000000000ll) /* ns: whatever is further off is none */
 #define LOOKS 4096
 
@@ -36,8 +36,8 @@ struct clock_side {
 struct reading {
 	const struct merge *merge;
 	struct bounds *bounds;
-	uint32_t *clocks;    /* by thread of the whole */
-	struct clock_side *sides;  /* by clock: of one meeting */
+	uint32_t *clocks;         /* by thread of the whole */
+	struct clock_side *sides; /* by clock: of one meeting */
 	uint32_t *present;
 	uint64_t looks;
 };
@@ -189,8 +189,8 @@ static int note_common(struct reading *r, size_t npresent, uint32_t probe)
 			continue;
 		any |= side->first_end < r->sides[last].last_start;
 		count(r, clock, side->first_end < r->sides[last].last_start);
-		error = note(r, clock, side->first_end, last, r->sides[last].last_start, probe) ?:
-			note(r, last, r->sides[last].first_end, clock, side->last_start, probe);
+		error = note(r, clock, side->first_end, last, r->sides[last].last_start, probe)
+				?: note(r, last, r->sides[last].first_end, clock, side->last_start, probe);
 	}
 	count(r, last, any);
 	return error;
@@ -238,7 +238,8 @@ static int note_meeting(void *context, const struct meeting *meeting)
 	if (npresent > 1 && !r->bounds->loose[meeting->probe]) {
 		r->bounds->meetings++;
 		error = rooted ? note_rooted(r, meeting, npresent)
-			       : note_common(r, npresent, meeting->state == WAIT_AT_BARRIER ? NO_INDEX : meeting->probe);
+			       : note_common(r, npresent,
+					     meeting->state == WAIT_AT_BARRIER ? NO_INDEX : meeting->probe);
 	}
 	for (size_t i = 0; i < npresent; i++)
 		r->sides[r->present[i]].there = false;

@@ -20,7 +20,7 @@ struct bound {
 /* The tightest of each two clocks and each piece of the time. */
 struct bounds {
 	struct bound *slots;
-	size_t room, count; /* room: a power of two */
+	size_t room, count;    /* room: a power of two */
 	uint64_t start, width; /* ns; of a bucket */
 	uint32_t buckets;
 	uint64_t messages, meetings; /* with several clocks */

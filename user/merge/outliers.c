@@ -3,9 +3,9 @@
  * outliers.c - bounds that cannot be, by what many others say.
  *
  * Where calls are missing, a message may be taken for another one, and what follows from that is wrong by far. Of two
- * clocks some bounds say that the difference is at least so much, others that it is at most so much. In a short piece of
- * time it hardly changes: the difference that most of them agree with is taken, and whatever contradicts that by more
- * than a drift could explain, is left out.
+ * clocks some bounds say that the difference is at least so much, others that it is at most so much. In a short piece
+ * of time it hardly changes: the difference that most of them agree with is taken, and whatever contradicts that by
+ * more than a drift could explain, is left out.
  */
 #include <errno.h>
 #include <math.h>

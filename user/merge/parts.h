@@ -8,12 +8,13 @@
 #include "merge/merge.h"
 #include "recording/join.h"
 
-/* What is added to a time of a clock: from knot to knot a straight line, and level before the first and after the last. */
+/* What is added to a time of a clock: from knot to knot a straight line, and level before the first and after the last.
+ */
 struct correction {
 	struct knot {
 		uint64_t time; /* ns, of the clock itself */
 		double add;    /* ns, on top of `whole` */
-	} *knots;              /* by time */
+	} * knots;             /* by time */
 	size_t nknots;         /* 0: nothing is added but `whole` */
 	int64_t whole;         /* ns */
 };

@@ -28,8 +28,7 @@
 /* What CLOCK_REALTIME is ahead of a recording's clock, at its start or its end. */
 static int64_t ahead(const struct def_run *run, bool at_end)
 {
-	return (int64_t)(at_end && run->end_realtime ? run->end_realtime - run->end
-						     : run->start_realtime - run->start);
+	return (int64_t)(at_end && run->end_realtime ? run->end_realtime - run->end : run->start_realtime - run->start);
 }
 
 static int set_by_realtime(struct merge *m, struct clock *clock)
@@ -72,9 +71,9 @@ static double value_at(const struct knot *knots, size_t count, uint64_t time)
 	}
 	if (low == 0 || low == count)
 		return knots[low ? low - 1 : 0].add;
-	return knots[low - 1].add + (knots[low].add - knots[low - 1].add) *
-					    ((double)(time - knots[low - 1].time) /
-					     (double)(knots[low].time - knots[low - 1].time));
+	return knots[low - 1].add +
+	       (knots[low].add - knots[low - 1].add) *
+		       ((double)(time - knots[low - 1].time) / (double)(knots[low].time - knots[low - 1].time));
 }
 
 static double added(const struct correction *c, uint64_t time)
@@ -179,9 +178,9 @@ static int add_knots(struct correction *c, const struct knot *more, size_t nmore
 	if (!knots)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->nknots; i++)
-		knots[count++] = (struct knot){ c->knots[i].time,
-						c->knots[i].add + value_at(more, nmore,
-									   correction_apply(c, c->knots[i].time)) };
+		knots[count++] = (struct knot){
+			c->knots[i].time, c->knots[i].add + value_at(more, nmore, correction_apply(c, c->knots[i].time))
+		};
 	for (size_t i = 0; i < nmore; i++) {
 		uint64_t raw = uncorrected(c, more[i].time);
 

@@ -27,7 +27,7 @@
 
 #define NEAR 0.01 /* ns: what is closer is the same */
 #define PASSES 4
-#define PIECE_LEAST 8 /* buckets */
+#define PIECE_LEAST 8    /* buckets */
 #define SLACK_FIRST 64.0 /* ns */
 #define SLACK_MOST 1e15
 

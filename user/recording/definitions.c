@@ -61,46 +61,33 @@
 		0, FIELD_END, 0 \
 	}
 
-const struct field run_fields[] = { RUN(1, U64, start),
-				    RUN(2, U64, end),
-				    RUN(3, U64, start_realtime),
-				    RUN(4, U64, end_realtime),
-				    RUN(5, STRING, command),
-				    RUN(6, STRING, host),
-				    RUN(7, STRING, kernel),
-				    RUN(8, STRING, version),
-				    RUN(9, STRING, rung),
-				    RUN(10, BOOL, finished),
-				    RUN(11, U32, cost_ns[0]),
-				    RUN(12, U32, cost_ns[1]),
-				    RUN(13, U32, cost_ns[2]),
-				    RUN(14, U32, skipped_ns[0]),
-				    RUN(15, U32, skipped_ns[1]),
-				    RUN(16, U32, skipped_ns[2]),
-				    RUN(17, U32, floor_ns[0]),
-				    RUN(18, U32, floor_ns[1]),
-				    RUN(19, U32, floor_ns[2]),
-				    RUN(20, U32, budget),
-				    RUN(21, U64, own_cpu),
-				    RUN(22, STRING, reason),
-				    RUN(23, U64, queues_until),
-				    RUN(24, BOOL, only_sums),
-				    RUN(25, STRING, boot),
-				    END };
+const struct field run_fields[] = { RUN(1, U64, start),          RUN(2, U64, end),
+				    RUN(3, U64, start_realtime), RUN(4, U64, end_realtime),
+				    RUN(5, STRING, command),     RUN(6, STRING, host),
+				    RUN(7, STRING, kernel),      RUN(8, STRING, version),
+				    RUN(9, STRING, rung),        RUN(10, BOOL, finished),
+				    RUN(11, U32, cost_ns[0]),    RUN(12, U32, cost_ns[1]),
+				    RUN(13, U32, cost_ns[2]),    RUN(14, U32, skipped_ns[0]),
+				    RUN(15, U32, skipped_ns[1]), RUN(16, U32, skipped_ns[2]),
+				    RUN(17, U32, floor_ns[0]),   RUN(18, U32, floor_ns[1]),
+				    RUN(19, U32, floor_ns[2]),   RUN(20, U32, budget),
+				    RUN(21, U64, own_cpu),       RUN(22, STRING, reason),
+				    RUN(23, U64, queues_until),  RUN(24, BOOL, only_sums),
+				    RUN(25, STRING, boot),       END };
 
 const struct field loss_fields[] = {
 	LOSS(1, calls),     LOSS(2, delivered), LOSS(3, lost),    LOSS(4, no_memory), LOSS(5, no_entry),
 	LOSS(6, unwritten), LOSS(7, summed),    LOSS(8, skipped), LOSS(9, near),      END
 };
 
-static const struct field process_fields[] = {
-	PROCESS(1, U32, pid),        PROCESS(2, U32, parent),   PROCESS(3, STRING, command),
-	PROCESS(4, STRING, name),    PROCESS(5, RANK, rank),    PROCESS(6, STRING, unit),
-	PROCESS(7, U64, start),      PROCESS(8, U64, end),      PROCESS(9, S32, exit_code),
-	PROCESS(10, BOOL, has_exit), PROCESS(11, RANK, ranks),  PROCESS(12, STRING, left_out),
-	PROCESS(13, STRING, job),    PROCESS(14, BOOL, others), PROCESS(15, U32, node),
-	END
-};
+static const struct field process_fields[] = { PROCESS(1, U32, pid),        PROCESS(2, U32, parent),
+					       PROCESS(3, STRING, command), PROCESS(4, STRING, name),
+					       PROCESS(5, RANK, rank),      PROCESS(6, STRING, unit),
+					       PROCESS(7, U64, start),      PROCESS(8, U64, end),
+					       PROCESS(9, S32, exit_code),  PROCESS(10, BOOL, has_exit),
+					       PROCESS(11, RANK, ranks),    PROCESS(12, STRING, left_out),
+					       PROCESS(13, STRING, job),    PROCESS(14, BOOL, others),
+					       PROCESS(15, U32, node),      END };
 
 static const struct field thread_fields[] = { THREAD(1, INDEX, process),
 					      THREAD(2, U32, tid),
@@ -169,14 +156,10 @@ static const struct field sum_fields[] = { SUM(1, INDEX, thread),
 					   SUM(12, U64, bytes),
 					   END };
 
-static const struct field step_fields[] = { STEP(1, U64, time),
-					    STEP(2, INDEX, probe),
-					    STEP(3, U32, level),
-					    STEP(4, U32, every),
-					    STEP(5, INDEX, thread),
-					    STEP(6, U32, share),
-					    STEP(7, U32, node),
-					    END };
+static const struct field step_fields[] = { STEP(1, U64, time),     STEP(2, INDEX, probe),
+					    STEP(3, U32, level),    STEP(4, U32, every),
+					    STEP(5, INDEX, thread), STEP(6, U32, share),
+					    STEP(7, U32, node),     END };
 
 static const struct field text_fields[] = { TEXT(1, INDEX, process), TEXT(2, U64, address), TEXT(3, U64, time),
 					    TEXT(4, STRING, text), END };

@@ -65,8 +65,7 @@ struct job_ranks *job_ranks_new(const struct definitions *d)
 	for (size_t i = 1; i < all->nranks; i++)
 		several |= all->ranks[i].rank == all->ranks[i - 1].rank;
 	for (size_t i = 0; several && i < all->nranks; i++)
-		all->ranks[i].job = all->jobs[all->ranks[i].process] =
-			job_of(d, &d->processes[all->ranks[i].process]);
+		all->ranks[i].job = all->jobs[all->ranks[i].process] = job_of(d, &d->processes[all->ranks[i].process]);
 	qsort(all->ranks, all->nranks, sizeof(*all->ranks), by_rank);
 	return all;
 }

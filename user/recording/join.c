@@ -28,7 +28,7 @@ struct forms {
 		uint32_t index; /* + 1; 0: none */
 		uint8_t *bytes;
 		size_t size;
-	} *slots;
+	} * slots;
 	size_t room, count; /* room: a power of two */
 };
 
@@ -62,9 +62,8 @@ static struct known_form *forms_slot(const struct forms *forms, uint64_t hash, c
 {
 	size_t at = hash & (forms->room - 1);
 
-	while (forms->slots[at].index &&
-	       (forms->slots[at].hash != hash || forms->slots[at].size != size ||
-		memcmp(forms->slots[at].bytes, bytes, size) != 0))
+	while (forms->slots[at].index && (forms->slots[at].hash != hash || forms->slots[at].size != size ||
+					  memcmp(forms->slots[at].bytes, bytes, size) != 0))
 		at = (at + 1) & (forms->room - 1);
 	return &forms->slots[at];
 }
@@ -135,8 +134,7 @@ static int add_form(struct joining *j, const struct kind *kind, uint32_t *index)
 		return -E2BIG;
 	}
 	*index = definitions_add(j->join->d, kind);
-	if (*index == NO_INDEX ||
-	    entry_decode(&in, kind->fields, kind->size, kind_entry(kind, j->join->d, *index)))
+	if (*index == NO_INDEX || entry_decode(&in, kind->fields, kind->size, kind_entry(kind, j->join->d, *index)))
 		return -ENOMEM;
 	return 0;
 }
@@ -333,8 +331,8 @@ static bool is_only_launcher(const struct definitions *d, const char *job, size_
 }
 
 /*
- * What tells jobs apart on one node is the launcher's pid there. Of several nodes the job's name does, where it has one;
- * else it is said whose launcher that is. malloc'ed.
+ * What tells jobs apart on one node is the launcher's pid there. Of several nodes the job's name does, where it has
+ * one; else it is said whose launcher that is. malloc'ed.
  */
 static char *job_of(const struct joining *j, const char *job)
 {
@@ -536,9 +534,9 @@ static void join_prices(struct def_run *to, const struct def_run *from, bool fir
 static int join_texts_of_run(struct def_run *to, const struct def_run *from)
 {
 	return take_text(&to->command, from->command) || take_text(&to->version, from->version) ||
-			       take_text(&to->rung, from->rung) || take_text(&to->reason, from->reason) ?
-		       -ENOMEM :
-		       0;
+			       take_text(&to->rung, from->rung) || take_text(&to->reason, from->reason)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int join_run(struct joining *j)
@@ -608,9 +606,9 @@ void join_free(struct join *join)
 int join_add(struct join *join, const struct join_source *source, struct joined_part *part)
 {
 	static int (*const steps[])(struct joining *) = {
-		join_run,    join_nodes,    join_processes, join_images, join_threads, join_probes, join_sites,  join_sums,
-		join_steps,  join_unseen,   join_controls,  join_comms,  join_texts,   join_windows, join_chains,
-		join_queues,
+		join_run,   join_nodes,   join_processes, join_images, join_threads,  join_probes,
+		join_sites, join_sums,    join_steps,     join_unseen, join_controls, join_comms,
+		join_texts, join_windows, join_chains,    join_queues,
 	};
 	struct joining j = {
 		.join = join,

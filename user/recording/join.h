@@ -22,7 +22,7 @@ struct join_source {
 	/* Times of the recording as those of the whole; NULL: they are left as they are. */
 	uint64_t (*time)(void *context, uint64_t time);
 	void *context;
-	bool several; /* recordings become one */
+	bool several;         /* recordings become one */
 	struct def_node node; /* what the whole says of it; the texts are copied; its times as recorded */
 };
 

@@ -9,14 +9,12 @@
 		n, FIELD_##t, offsetof(struct def_node, member) \
 	}
 
-const struct field node_fields[] = { NODE(1, STRING, host),  NODE(2, STRING, kernel),
-				     NODE(3, STRING, boot),  NODE(4, STRING, command),
-				     NODE(5, U64, start),    NODE(6, U64, end),
-				     NODE(7, BOOL, cut),     NODE(8, U32, clock_of),
-				     NODE(9, U32, known_by), NODE(10, U64, unsure),
-				     NODE(11, U64, offset),  NODE(12, S32, drift),
-				     NODE(13, U32, pieces),  NODE(14, U64, bounds),
-				     NODE(15, U64, violated), { 0, FIELD_END, 0 } };
+const struct field node_fields[] = { NODE(1, STRING, host),    NODE(2, STRING, kernel), NODE(3, STRING, boot),
+				     NODE(4, STRING, command), NODE(5, U64, start),     NODE(6, U64, end),
+				     NODE(7, BOOL, cut),       NODE(8, U32, clock_of),  NODE(9, U32, known_by),
+				     NODE(10, U64, unsure),    NODE(11, U64, offset),   NODE(12, S32, drift),
+				     NODE(13, U32, pieces),    NODE(14, U64, bounds),   NODE(15, U64, violated),
+				     { 0, FIELD_END, 0 } };
 
 const char *node_check(const struct def_node *node, const struct definitions *d)
 {

@@ -43,7 +43,7 @@ struct def_process {
 			 */
 	char *job; /* ranks of other jobs are in the recording, too: which job its rank is of; NULL: there is one only,
 		      or it is not known */
-	bool others; /* no process, but all of which there is no more to say than what they did together */
+	bool others;   /* no process, but all of which there is no more to say than what they did together */
 	uint32_t node; /* of a merged recording: where it ran, index in definitions.nodes + 1; 0: there is one only */
 };
 
@@ -300,7 +300,7 @@ struct def_run {
 	char *command;                         /* gaspbpf's own command line */
 	char *host, *kernel, *version;
 	char *boot;             /* the machine's boot id: recordings with the same one have one clock; NULL: not known
-				   */
+				 */
 	char *rung;             /* "session", "multi", "perf" */
 	uint32_t budget;        /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
 	uint64_t own_cpu;       /* ns; CPU time that gaspbpf itself took; 0: not told */
