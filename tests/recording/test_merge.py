@@ -41,7 +41,7 @@ def node(number, ranks, more="", boot=None, tids=100):
 
 def two_nodes(tmp_path, **same):
     first = composed.compose(tmp_path / "n1.gasp", node(1, [0, 1], "lost 100 3\n", **same))
-    more = "sum 101 MPI_Send 1 2 3 2 2000 900 1100 2 64\ncontrol 101 500 0\nwindow 100 5 50 fork mpi\n" \
+    more = "realtime 7000000\nsum 101 MPI_Send 1 2 3 2 2000 900 1100 2 64\ncontrol 101 500 0\nwindow 100 5 50 fork mpi\n" \
            "text 100 0x1234 a name\nscheduled 101 1000 600 50 2 1\n"
     second = composed.compose(tmp_path / "n2.gasp", node(2, [2, 3], more, **same))
     return first, second

@@ -147,6 +147,12 @@ def test_back_within_the_smallest_latency(tmp_path, name, what):
     assert all(node["clock_unsure_ns"] <= 4 * LATENCY for node in nodes[1:])
 
 
+def test_a_job_that_was_joined_while_it_ran(tmp_path):
+    """Then who is at which barrier is seen by times only: CLOCK_REALTIME is off by less than from one to the next."""
+    merged, true, nodes = merge(tmp_path, Job(3, init=False), CLOCKS["drift"], realtime={1: 1_000_000, 2: -2_000_000})
+    assert furthest(merged, true) <= LATENCY and [node["violated"] for node in nodes] == [0, 0, 0]
+
+
 def test_no_clock_is_surer_than_it_says(tmp_path):
     merged, true, nodes = merge(tmp_path, Job(3), CLOCKS["drift"])
     assert furthest(merged, true) <= max(node["clock_unsure_ns"] for node in nodes[1:])
