@@ -270,7 +270,7 @@ static void cut_time(struct bounds *b, const struct merge *m)
 	b->width = length / b->buckets + 1;
 }
 
-static int read_relations(struct reading *r, struct recording *whole)
+static int read_relations(struct reading *r, struct recording *whole, uint64_t doubt)
 {
 	const struct relations_ops ops = { .message = note_message, .meeting = note_meeting, .context = r };
 	struct relations *relations = relations_new(whole);
@@ -279,14 +279,14 @@ static int read_relations(struct reading *r, struct recording *whole)
 
 	if (!relations)
 		return -ENOMEM;
-	relations_doubt_clocks(relations);
+	relations_doubt_clocks(relations, doubt);
 	error = relations_read(relations, &ops, &counts, NULL);
 	r->bounds->unmatched = counts.alone || counts.incomplete;
 	relations_free(relations);
 	return error;
 }
 
-int bounds_read(struct merge *m, struct recording *whole, struct bounds *b)
+int bounds_read(struct merge *m, struct recording *whole, uint64_t doubt, struct bounds *b)
 {
 	struct reading r = { .merge = m, .bounds = b };
 	int error = -ENOMEM;
@@ -300,7 +300,7 @@ int bounds_read(struct merge *m, struct recording *whole, struct bounds *b)
 	if (b->of && b->violated && b->loose && r.clocks && r.sides && r.present) {
 		find_clocks(&r);
 		cut_time(b, m);
-		error = read_relations(&r, whole);
+		error = read_relations(&r, whole, doubt);
 	}
 	free(r.clocks);
 	free(r.sides);

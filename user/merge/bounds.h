@@ -29,8 +29,8 @@ struct bounds {
 	bool unmatched;              /* some calls have no other side */
 };
 
-/* Of a recording of all, with the clocks as they are. 0 or -errno. */
-int bounds_read(struct merge *merge, struct recording *whole, struct bounds *bounds);
+/* Of a recording of all, with the clocks as they are; doubt: ns, by which they may be wrong. 0 or -errno. */
+int bounds_read(struct merge *merge, struct recording *whole, uint64_t doubt, struct bounds *bounds);
 void bounds_free(struct bounds *bounds);
 
 /* solve.c: what is still to be added to each clock, at the middle of each bucket. */

@@ -18,10 +18,11 @@
 #include "util/log.h"
 
 #define ROUNDS 4
-#define STEEPEST 0.4      /* what is added never grows or falls faster: times keep their order */
-#define REAL_DRIFT 0.0005 /* no clock drifts more: it was set */
-#define EVEN 0.5          /* ns: a knot that is nearer to the line of its neighbours is none */
-#define SETTLED 100       /* ns: by so much the clocks drift in a bucket, at most */
+#define REALTIME_DOUBT 20000000 /* ns: by so much CLOCK_REALTIME of two machines may differ */
+#define STEEPEST 0.4            /* what is added never grows or falls faster: times keep their order */
+#define REAL_DRIFT 0.0005       /* no clock drifts more: it was set */
+#define EVEN 0.5                /* ns: a knot that is nearer to the line of its neighbours is none */
+#define SETTLED 100             /* ns: by so much the clocks drift in a bucket, at most */
 
 /* --- by CLOCK_REALTIME -------------------------------------------------------------- */
 
@@ -261,7 +262,7 @@ static int write_whole(struct merge *m, int fd)
 	return error ?: result;
 }
 
-static int read_bounds(struct merge *m, struct bounds *b)
+static int read_bounds(struct merge *m, uint64_t doubt, struct bounds *b)
 {
 	struct recording *whole;
 	int fd = file_temporary(), error;
@@ -272,7 +273,7 @@ static int read_bounds(struct merge *m, struct bounds *b)
 	if (!error)
 		error = recording_open_fd(&whole, fd, "temporary recording");
 	if (!error) {
-		error = bounds_read(m, whole, b);
+		error = bounds_read(m, whole, doubt, b);
 		recording_close(whole);
 	}
 	close(fd);
@@ -313,7 +314,7 @@ static int set_by_bounds(struct merge *m)
 		struct bounds bounds = { 0 };
 
 		log_status("setting the clocks");
-		error = read_bounds(m, &bounds);
+		error = read_bounds(m, round ? 0 : REALTIME_DOUBT, &bounds);
 		if (!error && (!bounds.count || (!is_violated(m, &bounds) && settled) || round + 1 == ROUNDS))
 			round = ROUNDS;
 		else if (!error)

@@ -152,6 +152,14 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 	return 0;
 }
 
+static void note_start(struct sim *sim, const struct span *span)
+{
+	struct sim_process *process = &sim->processes[sim->d->threads[span->thread].process];
+
+	process->from_start = true;
+	process->start_model = sim->facts[span->probe].model;
+}
+
 static int note_span(struct sim *sim, const struct span *span, bool has_end)
 {
 	const struct facts *facts = &sim->facts[span->probe];
@@ -177,7 +185,7 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 	}
 	case KIND_LOCAL:
 		if (sim->d->probes[span->probe].role == ROLE_INIT)
-			sim->processes[sim->d->threads[span->thread].process].from_start = true;
+			note_start(sim, span);
 		return 0;
 	default:
 		return 0;

@@ -192,7 +192,7 @@ static void match_channel(struct sim *sim, struct channel *channel)
 			if (!receive->completed && receive->start >= sim->settled)
 				return; /* when it ended is needed to tell; but not for ever */
 		}
-		if (!channel->in_step && same_clock && receive->completed && receive->end < send->start) {
+		if (!channel->in_step && same_clock && receive->completed && receive->end < send->start + sim->doubt) {
 			halves_pop(&channel->receives); /* sent before anybody looked */
 			leave_alone(sim, receive);
 			continue;

@@ -13,6 +13,7 @@
  * against the one that begins last until the functions are the same and the calls overlap.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +58,48 @@ static unsigned misfits(const struct sim *sim, const struct operations *a, unsig
 	return bad;
 }
 
+/* What is between two calls, one of which was over before the other began. */
+static uint64_t between(const struct first *x, const struct first *y)
+{
+	return x->start > y->end ? x->start - y->end : y->start > x->end ? y->start - x->end : 0;
+}
+
+/*
+ * The same as best_shift() where clocks differ, and by less than it takes from one operation to the next: the shift
+ * with which they are nearest to each other.
+ */
+static unsigned nearest_shift(const struct sim *sim, const struct operations *a, const struct operations *b,
+			      unsigned *bad, unsigned *of)
+{
+	double least = INFINITY;
+	unsigned best = 0;
+
+	*bad = misfits(sim, a, 0, b, false, of);
+	for (unsigned shift = 0; shift <= SHIFTS && shift < a->count; shift++) {
+		unsigned compared, wrong = misfits(sim, a, shift, b, false, &compared);
+		double apart = 0;
+
+		for (unsigned i = 0; i < compared; i++)
+			apart += (double)between(&a->firsts[shift + i], &b->firsts[i]) / compared;
+		if (!compared || wrong || apart >= least)
+			continue;
+		least = apart;
+		best = shift;
+		*bad = 0;
+		*of = compared;
+	}
+	return best;
+}
+
 /* How many of a's first operations are to be left out, so that the others are those of b. *bad of *of do not fit then.
  */
 static unsigned best_shift(const struct sim *sim, const struct operations *a, const struct operations *b,
-			   bool from_start, unsigned *bad, unsigned *of)
+			   bool from_start, bool by_time, unsigned *bad, unsigned *of)
 {
-	bool by_time = !(from_start && sim->doubts_clocks);
 	unsigned best = 0, compared;
 
+	if (sim->doubt && !from_start && !by_time)
+		return nearest_shift(sim, a, b, bad, of);
 	*bad = misfits(sim, a, 0, b, by_time, of);
 	for (unsigned shift = 1; shift <= SHIFTS && shift < a->count && *bad && !from_start; shift++) {
 		unsigned more = misfits(sim, a, shift, b, by_time, &compared);
@@ -91,13 +126,16 @@ static unsigned best_shift(const struct sim *sim, const struct operations *a, co
 static bool may_meet(const struct sim *sim, const struct place *a, const struct place *b)
 {
 	const struct operations x = { a->firsts, a->nfirsts }, y = { b->firsts, b->nfirsts };
-	bool from_start = sim->processes[a->key.process].from_start && sim->processes[b->key.process].from_start;
+	const struct sim_process *p = &sim->processes[a->key.process], *q = &sim->processes[b->key.process];
+	bool from_start = p->from_start && q->from_start;
+	/* Who set up this very runtime takes part in what is common to all; others may be teams of their own. */
+	bool set_up = from_start && p->start_model == a->key.model && q->start_model == b->key.model;
 	unsigned bad, of;
 
-	best_shift(sim, &x, &y, from_start, &bad, &of);
+	best_shift(sim, &x, &y, from_start, !(set_up && sim->doubts_clocks), &bad, &of);
 	if (4 * bad <= of)
 		return true;
-	best_shift(sim, &y, &x, from_start, &bad, &of);
+	best_shift(sim, &y, &x, from_start, !(set_up && sim->doubts_clocks), &bad, &of);
 	return 4 * bad <= of;
 }
 
@@ -357,7 +395,10 @@ static void align(struct sim *sim, struct group *group)
 					others = { last->firsts, last->nfirsts };
 		unsigned bad, of;
 
-		member->skip = best_shift(sim, &mine, &others, from_start, &bad, &of);
+		member->skip = best_shift(sim, &mine, &others, from_start,
+					  !(from_start ? sim->doubts_clocks : sim->doubt != 0) ||
+						  group->key.scope == SCOPE_NONE,
+					  &bad, &of);
 		if (4 * bad > of && !from_start)
 			group->reliable = false;
 	}

@@ -301,6 +301,7 @@ struct moment {
 struct sim_process {
 	long rank;
 	bool from_start;       /* its runtime's beginning was seen */
+	uint32_t start_model;  /* and which runtime's, where it was */
 	bool lossy;            /* calls are missing: its messages and collective operations cannot be matched */
 	bool awaits;           /* some of its calls wait for a notification */
 	uint32_t first_thread; /* NO_INDEX: none */
@@ -334,6 +335,7 @@ struct sim {
 	struct kept_groups *kept; /* NULL: nobody simulates it again */
 	struct teller *teller;    /* NULL: nobody wants to know what belongs together (relations.c) */
 	bool doubts_clocks;       /* relations_doubt_clocks() */
+	uint64_t doubt;           /* ns; likewise */
 	struct recording *recording;
 	const struct definitions *d;
 	struct facts *facts; /* by probe */

@@ -27,6 +27,7 @@ struct relations {
 	struct recording *recording;
 	struct kept_groups kept;
 	bool doubts_clocks;
+	uint64_t doubt; /* ns */
 };
 
 static const struct called nothing = { NO_INDEX, NO_INDEX };
@@ -469,8 +470,9 @@ void relations_free(struct relations *relations)
 	free(relations);
 }
 
-void relations_doubt_clocks(struct relations *relations)
+void relations_doubt_clocks(struct relations *relations, uint64_t doubt)
 {
+	relations->doubt = doubt;
 	relations->doubts_clocks = true;
 }
 
@@ -485,6 +487,7 @@ int relations_read(struct relations *relations, const struct relations_ops *ops,
 			   .recording = relations->recording,
 			   .kept = &relations->kept,
 			   .doubts_clocks = relations->doubts_clocks,
+			   .doubt = relations->doubt,
 			   .teller = &teller };
 	int error = run(&sim);
 

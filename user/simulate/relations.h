@@ -108,9 +108,9 @@ struct relations *relations_new(struct recording *recording);
 void relations_free(struct relations *relations);
 /*
  * Its threads may have had clocks that differ: whoever was observed from its start takes part in what the order of its
- * calls says, whatever the times say.
+ * calls says, whatever the times say. doubt: ns; by so much times may be wrong where nothing but times tells.
  */
-void relations_doubt_clocks(struct relations *relations);
+void relations_doubt_clocks(struct relations *relations, uint64_t doubt);
 
 /* Reads the recording, twice the first time. Both results may be NULL. 0 or -errno. */
 int relations_read(struct relations *relations, const struct relations_ops *ops, struct relations_counts *counts,
