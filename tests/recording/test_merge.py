@@ -41,8 +41,8 @@ def node(number, ranks, more="", boot=None, tids=100):
 
 def two_nodes(tmp_path, **same):
     first = composed.compose(tmp_path / "n1.gasp", node(1, [0, 1], "lost 100 3\n", **same))
-    more = "realtime 7000000\nsum 101 MPI_Send 1 2 3 2 2000 900 1100 2 64\ncontrol 101 500 0\nwindow 100 5 50 fork mpi\n" \
-           "text 100 0x1234 a name\nscheduled 101 1000 600 50 2 1\n"
+    more = "realtime 7000000\nsum 101 MPI_Send 1 2 3 2 2000 900 1100 2 64\ncontrol 101 500 0\n" \
+           "window 100 5 50 fork mpi\ntext 100 0x1234 a name\nscheduled 101 1000 600 50 2 1\n"
     second = composed.compose(tmp_path / "n2.gasp", node(2, [2, 3], more, **same))
     return first, second
 
@@ -165,6 +165,14 @@ def test_what_it_refuses(tmp_path):
     assert "No such file" in merge(tmp_path / "run.gasp", first, tmp_path / "none.gasp", expect=1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["n1.gasp", "n2.gasp", "text.gasp"]
     assert gaspbpf.run("merge", first).returncode == gaspbpf.run("merge", "-o", "x.gasp").returncode == 2
+
+
+def test_times_before_the_boot_of_the_reference(tmp_path):
+    """There are none: 3 hours before is before the reference's clock began."""
+    first, second = two_nodes(tmp_path)
+    old = composed.compose(tmp_path / "old.gasp", f"host old\nrealtime {-3 * 3600 * SECOND}\nprocess 1 0\nend 10\n")
+    assert "name the earliest first" in merge(tmp_path / "run.gasp", first, second, old, expect=1)
+    assert len(report(merge(tmp_path / "run.gasp", old, first, second))["processes"]) == 5
 
 
 def test_a_cut_one_is_merged_as_far_as_it_goes(tmp_path):

@@ -437,7 +437,7 @@ def scenarios(target, folder):
                  output=folder / "x.speedscope.json", exact=str),
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events",
                  exact=str),
-        Scenario("merge", ["merge", recorded, other, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
+        Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
         Scenario("list-file", ["list", target.runtime.library, "-m", "shmem", "--json"], exact=places_in, unable=True),

@@ -18,6 +18,7 @@
 #include "util/log.h"
 
 #define ROUNDS 4
+#define TIME_MOST (1ull << 62) /* ns */
 #define REALTIME_DOUBT 20000000 /* ns: by so much CLOCK_REALTIME of two machines may differ */
 #define STEEPEST 0.4            /* what is added never grows or falls faster: times keep their order */
 #define REAL_DRIFT 0.0005       /* no clock drifts more: it was set */
@@ -32,6 +33,15 @@ static int64_t ahead(const struct def_run *run, bool at_end)
 	return (int64_t)(at_end && run->end_realtime ? run->end_realtime - run->end : run->start_realtime - run->start);
 }
 
+/* Is it a time of the reference's clock, which began with its boot? */
+static bool fits(uint64_t time, int64_t add)
+{
+	int64_t sum;
+
+	return time < TIME_MOST && !__builtin_add_overflow((int64_t)time, add, &sum) && sum > 0 &&
+	       (uint64_t)sum < TIME_MOST;
+}
+
 static int set_by_realtime(struct merge *m, struct clock *clock)
 {
 	const struct def_run *run = &m->inputs[clock->first].d->run, *reference = &m->inputs[m->clocks[0].first].d->run;
@@ -43,6 +53,12 @@ static int set_by_realtime(struct merge *m, struct clock *clock)
 	clock->known_by = CLOCK_ANCHORS;
 	if (!run->start_realtime || !reference->start_realtime)
 		return 0;
+	if (!fits(run->start, first) || !fits(run->end, first)) {
+		log_error("%s: was recorded before the machine of %s was started, or its CLOCK_REALTIME is wrong by far: "
+			  "name the earliest first, or say --keep-clocks",
+			  log_safe(m->inputs[clock->first].path), log_safe(m->inputs[m->clocks[0].first].path));
+		return -EINVAL;
+	}
 	c->whole = first;
 	if (!(fabs(grown) >= 1) || !(fabs(grown) < REAL_DRIFT * length))
 		return 0;
