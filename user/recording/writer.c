@@ -494,14 +494,15 @@ int recording_flush(struct recording_writer *w)
 static void write_end(struct recording_writer *w)
 {
 	size_t run_at;
-	int error = append_definitions(w, true);
+	int error = append_definitions(w, true), result;
 
 	if (!error)
 		error = append_run(w, true, &run_at);
 	if (error)
 		w->out.failed = true;
-	if (commit(w) || error) {
-		fail(w, error ? error : -EIO);
+	result = commit(w);
+	if (error || result) {
+		fail(w, error ?: result);
 		rewrite_run(w);
 	}
 }
