@@ -23,7 +23,7 @@ static void part_clocks(struct merge *m)
 		m->inputs[i].clock = i;
 	m->nclocks = m->ninputs;
 	m->clocks[0].is_reference = true;
-	m->clocks[1] = (struct clock){ .first = 1 };
+	m->clocks[1] = (struct node_clock){ .first = 1 };
 }
 
 /* What was written can be read, and is all there. */
@@ -37,12 +37,12 @@ static void check(int fd, const struct definitions *written)
 	recording_close(r);
 }
 
-static void merge(const char *path, bool parted)
+static void merge_twice(const char *path, bool parted)
 {
 	char *paths[] = { (char *)path, (char *)path };
 	const struct merge_options options = { .paths = paths, .npaths = 2, .name = "result", .stop = -1 };
 	int fd = memfd_create("result", MFD_CLOEXEC), own = dup(fd);
-	struct merge *m;
+	struct merge *m = NULL;
 
 	must(fd >= 0 && own >= 0);
 	if (merge_open(&m, &options)) {
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *path = fuzz_file(data, size);
 
-	merge(path, false);
-	merge(path, true);
+	merge_twice(path, false);
+	merge_twice(path, true);
 	return 0;
 }

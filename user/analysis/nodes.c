@@ -57,8 +57,10 @@ static void add_row(struct table *table, const struct printer *p, uint32_t index
 	table_cell(table, "%s%s", format_time(length, node->end - node->start), node->cut ? ", cut" : "");
 	table_cell(table, "%s", clock_text(d, node, text, sizeof(text)));
 	table_cell(table, "%s", added_text(d, node, text, sizeof(text)));
-	table_cell(table, own ? "%.3f" : "", node->drift / 1000.0);
-	table_cell(table, own && clock->known_by == CLOCK_BOUNDS ? "%u" : "", clock->pieces);
+	snprintf(text, sizeof(text), "%.3f", node->drift / 1000.0);
+	table_cell(table, "%s", own ? text : "");
+	snprintf(text, sizeof(text), "%u", clock->pieces);
+	table_cell(table, "%s", own && clock->known_by == CLOCK_BOUNDS ? text : "");
 	table_cell(table, "%s", clock->bounds ? format_count(length, clock->bounds) : "-");
 	table_cell(table, "%s", clock->violated ? format_count(length, clock->violated) : "-");
 }

@@ -37,7 +37,7 @@ static size_t find_clock(struct merge *m, size_t input)
 	for (size_t i = 0; i < m->nclocks; i++)
 		if (m->options.keep_clocks || same_clock(&m->inputs[m->clocks[i].first].d->run, run))
 			return i;
-	m->clocks[m->nclocks] = (struct clock){ .first = input, .is_reference = !m->nclocks };
+	m->clocks[m->nclocks] = (struct node_clock){ .first = input, .is_reference = !m->nclocks };
 	return m->nclocks++;
 }
 

@@ -48,8 +48,8 @@ static double mean_drift(const struct correction *c, uint64_t start, uint64_t en
 
 static struct def_node describe(const struct merge *m, size_t index)
 {
-	const struct input *input = &m->inputs[index];
-	const struct clock *clock = &m->clocks[input->clock];
+	const struct merged *input = &m->inputs[index];
+	const struct node_clock *clock = &m->clocks[input->clock];
 	const struct def_run *run = &input->d->run;
 
 	return (struct def_node){
@@ -73,7 +73,7 @@ static struct def_node describe(const struct merge *m, size_t index)
 
 static int join_one(struct merge *m, struct join *join, size_t index)
 {
-	struct input *input = &m->inputs[index];
+	struct merged *input = &m->inputs[index];
 	struct correction *correction = &m->clocks[input->clock].correction;
 	const struct join_source source = {
 		.d = input->d,
@@ -116,7 +116,7 @@ const struct definitions *merge_definitions(const struct merge *m)
 static int open_inputs(struct merge *m)
 {
 	for (size_t i = 0; i < m->ninputs; i++) {
-		struct input *input = &m->inputs[i];
+		struct merged *input = &m->inputs[i];
 		int error;
 
 		if (merge_is_stopped(m))

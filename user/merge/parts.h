@@ -20,7 +20,7 @@ struct correction {
 };
 
 /* Of one machine, in one boot of it. */
-struct clock {
+struct node_clock {
 	struct correction correction;
 	bool is_reference;
 	size_t first; /* input */
@@ -28,7 +28,7 @@ struct clock {
 	uint64_t unsure, bounds, violated; /* as in struct def_node */
 };
 
-struct input {
+struct merged {
 	const char *path;
 	struct recording *recording;
 	const struct definitions *d;
@@ -41,9 +41,9 @@ struct input {
 
 struct merge {
 	struct merge_options options;
-	struct input *inputs;
+	struct merged *inputs;
 	size_t ninputs;
-	struct clock *clocks;
+	struct node_clock *clocks;
 	size_t nclocks;
 	struct definitions d;
 	size_t *heap; /* inputs that are not at their end; the one with the earliest record first */

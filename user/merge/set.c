@@ -42,7 +42,7 @@ static bool fits(uint64_t time, int64_t add)
 	       (uint64_t)sum < TIME_MOST;
 }
 
-static int set_by_realtime(struct merge *m, struct clock *clock)
+static int set_by_realtime(struct merge *m, struct node_clock *clock)
 {
 	const struct def_run *run = &m->inputs[clock->first].d->run, *reference = &m->inputs[m->clocks[0].first].d->run;
 	int64_t first = (int64_t)((uint64_t)ahead(run, false) - (uint64_t)ahead(reference, false));

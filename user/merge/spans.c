@@ -44,7 +44,7 @@ static void sink(struct merge *m, size_t at)
 }
 
 /* Reads the next record of a recording, and makes it one of the whole. */
-static int advance(struct merge *m, struct input *input)
+static int advance(struct merge *m, struct merged *input)
 {
 	const struct correction *correction = &m->clocks[input->clock].correction;
 	struct recorded_item *item = &input->next;
@@ -91,7 +91,7 @@ int merge_spans(struct merge *m, struct recording_writer *writer)
 	int error = begin(m);
 
 	for (size_t count = 0; m->nheap && !error; count++) {
-		struct input *input = &m->inputs[m->heap[0]];
+		struct merged *input = &m->inputs[m->heap[0]];
 
 		if (count % LOOKS == 0 && merge_is_stopped(m))
 			return -EINTR;
