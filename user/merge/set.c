@@ -18,7 +18,7 @@
 #include "util/log.h"
 
 #define ROUNDS 4
-#define TIME_MOST (1ull << 62) /* ns */
+#define TIME_MOST (1ull << 62)  /* ns */
 #define REALTIME_DOUBT 20000000 /* ns: by so much CLOCK_REALTIME of two machines may differ */
 #define STEEPEST 0.4            /* what is added never grows or falls faster: times keep their order */
 #define REAL_DRIFT 0.0005       /* no clock drifts more: it was set */
@@ -54,9 +54,10 @@ static int set_by_realtime(struct merge *m, struct node_clock *clock)
 	if (!run->start_realtime || !reference->start_realtime)
 		return 0;
 	if (!fits(run->start, first) || !fits(run->end, first)) {
-		log_error("%s: was recorded before the machine of %s was started, or its CLOCK_REALTIME is wrong by far: "
-			  "name the earliest first, or say --keep-clocks",
-			  log_safe(m->inputs[clock->first].path), log_safe(m->inputs[m->clocks[0].first].path));
+		log_error(
+			"%s: was recorded before the machine of %s was started, or its CLOCK_REALTIME is wrong by far: "
+			"name the earliest first, or say --keep-clocks",
+			log_safe(m->inputs[clock->first].path), log_safe(m->inputs[m->clocks[0].first].path));
 		return -EINVAL;
 	}
 	c->whole = first;
