@@ -37,7 +37,7 @@ struct span_place {
 };
 
 struct recording {
-	const struct recording *of; /* recording_again(): whose definitions and late spans they are; NULL: its own */
+	struct recording *of; /* recording_again(): whose definitions and late spans they are; NULL: its own */
 	int fd;
 	bool owned;
 	recording_watch_fn watch; /* NULL: nobody */
@@ -45,6 +45,8 @@ struct recording {
 	char *name;
 	uint64_t size;
 	bool damage_said;
+	const char *damage; /* of one that reads another again: what that one has to say; NULL: nothing */
+	uint64_t damaged_at;
 	bool some_left_out; /* there are processes that are no part of the job */
 	struct definitions d;
 	uint64_t definition_bytes;
@@ -70,6 +72,11 @@ static const char out_of_memory[] = "there is not enough memory to read it";
 
 static void say_damage(struct recording *r, uint64_t at, const char *what)
 {
+	if (r->of) {
+		r->damaged_at = r->damage ? r->damaged_at : at;
+		r->damage = r->damage ?: what;
+		return;
+	}
 	if (!r->damage_said)
 		log_warn("%s: damaged at byte %llu: %s: what was read up to there is used", log_safe(r->name),
 			 (unsigned long long)at, what);
@@ -371,7 +378,7 @@ int recording_open_fd(struct recording **recording, int fd, const char *name)
 	return open_checked(recording, fd, false, name);
 }
 
-struct recording *recording_again(const struct recording *r)
+struct recording *recording_again(struct recording *r)
 {
 	struct recording *again = calloc(1, sizeof(*again));
 
@@ -381,7 +388,6 @@ struct recording *recording_again(const struct recording *r)
 				     .fd = r->fd,
 				     .name = r->name,
 				     .size = r->size,
-				     .damage_said = true,
 				     .some_left_out = r->some_left_out,
 				     .packer = packer_new(),
 				     .places = malloc((r->nplaces + 1) * sizeof(*again->places)),
@@ -410,6 +416,8 @@ void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
+	if (r->damage)
+		say_damage(r->of, r->damaged_at, r->damage);
 	if (!r->of)
 		close_whole(r);
 	packer_free(r->packer);

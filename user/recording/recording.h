@@ -468,9 +468,10 @@ int recording_open(struct recording **recording, const char *path);
 int recording_open_fd(struct recording **recording, int fd, const char *name);
 /*
  * The same file, to be read by another thread at the same time: what was read when it was opened is shared, so the
- * recording must outlive it. What is damaged is said by the recording alone. NULL: out of memory, not said.
+ * recording must outlive it. What damage it finds is said when it is closed, unless the recording has said that. NULL:
+ * out of memory, not said.
  */
-struct recording *recording_again(const struct recording *recording);
+struct recording *recording_again(struct recording *recording);
 const struct definitions *recording_definitions(const struct recording *recording);
 /* For who has nothing to do without single calls: false, said, where the recording has only sums. */
 bool recording_has_calls(const struct recording *recording, const char *name);
