@@ -100,6 +100,8 @@ class Observer:
         try:
             if kind is None:
                 self.stop()
+        except subprocess.TimeoutExpired as reason:
+            raise Absent(f"did not end within {reason.timeout:.0f} s when it was asked to") from reason
         finally:
             self.kill()
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The page of findings against jobs (scripts/matrix) has each kind of finding, and each job, that there is."""
+import re
+
 import pytest
 
 import matrix
@@ -22,3 +24,9 @@ def test_each_kind_of_finding_is_wanted_of_some_job():
             wanted |= set(group) if isinstance(group, tuple) else {group}
     assert matrix_cases.kinds() <= wanted | set(matrix_cases.FACTS) | set(matrix_cases.ELSEWHERE)
     assert all((matrix.gaspbpf.TOP / place).exists() for place in matrix_cases.ELSEWHERE.values())
+
+
+def test_of_each_kind_it_is_told_how_it_is_known():
+    source = (matrix.gaspbpf.TOP / "user" / "analysis" / "findings_evidence.c").read_text()
+    table = source[source.index("bases[] = {"):source.index("};", source.index("bases[] = {"))]
+    assert set(re.findall(r'\.kind = "(\w+)"', table)) == matrix_cases.kinds()

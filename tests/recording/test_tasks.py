@@ -454,6 +454,20 @@ def test_waiting_for_a_processor_is_not_the_runtimes(tmp_path):
     assert "task_overhead" not in {finding["kind"] for finding in findings}
 
 
+@pytest.mark.parametrize("queued, alike, told", [(0, False, True), (0.6, False, False), (0.6, True, True)])
+def test_idle_workers_wait_for_one_without_a_processor(tmp_path, queued, alike, told):
+    """Each round's last task takes longer than the others of its kind, since its worker had no processor. Where all of
+    them take as long, that is not why."""
+    kind = 0x200 if alike else 0x100
+    sick = scheduled([task(2000)] * 3 + [task(6000, kind=kind)], rounds=12)
+    only, _ = runtime(tmp_path, sick)
+    time = only["time_ns"]
+    rows = "".join(f"scheduled {tid} {time} {time - int(queued * time)} {int(queued * time)} 2 0\n" for tid in (11, 12))
+    (tmp_path / "queued").mkdir()
+    _, findings = runtime(tmp_path / "queued", sick, more=rows if queued else "")
+    assert ("last_tasks" in {finding["kind"] for finding in findings}) == told
+
+
 def test_the_worst_of_several_processes_is_told(tmp_path):
     quiet, sick, worse = scheduled(ALIKE), scheduled(**SICK["task_data"], pid=2), \
         scheduled([task(400, data=500)] * 40, pid=3)

@@ -77,6 +77,48 @@ def test_both_come_late_to_one_meeting(tmp_path, seed, late):
     assert [finding["tid"] for finding in told] == ([2] if late else [])
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("late", [0, 3 * MS])
+@pytest.mark.parametrize("way", ["variable", "locks", "locks and others"])
+def test_who_is_first_is_chance_also_where_both_do_something_else(tmp_path, way, late, seed):
+    """Each does what the other does not, and then they meet. Where one of them waits for a variable that the other one
+    sets, it waits there; else in the barrier, which both come to from a call of their own; and more may wait for the
+    last of them, too."""
+    numbers, count, now = random.Random(seed), 8 if way == "locks and others" else 2, 1000
+    text = ranks(count)
+    for _ in range(STEPS):
+        start = now + (MS * 7 // 10 if count > 2 else 0)
+        waits, sets = (now + numbers.randint(MS // 2, MS) + more for more in (late, 0))
+        now = max(waits, sets, start) + 20_000
+        if way == "variable":
+            text += call(1, waits, now - 14_000, "shmem_long_wait_until", ivar=0x1048, cmp=0)
+            text += call(2, sets, sets + 500, "shmem_long_p", dest=0x1048, value=1, pe=0)
+        else:
+            for tid, at in ((1, waits), (2, sets)):
+                text += call(tid, at, at + 500, "MPI_Win_lock", rank=tid - 1, win=7, site=f"own.c:{tid}")
+                text += call(tid, at + 600, at + 700, "MPI_Win_unlock", rank=tid - 1, win=7, site=f"own.c:{tid}0")
+        starts = now - 13_900 if way == "variable" else waits + 800, sets + 800, *[start] * (count - 2)
+        text += "".join(call(tid, start, now, "MPI_Barrier", site="job.c:9", **{"comm.id": 0, "comm.rank": tid - 1})
+                        for tid, start in enumerate(starts, 1))
+    told, _ = findings(tmp_path, text + f"end {now}\n")
+    assert [finding["tid"] for finding in told] == ([1] if late else [])
+
+
+def test_two_are_late_to_barriers_of_one_line(tmp_path):
+    """Rank 2 as all others are not; rank 0 by something that it does alone. Both wait for each other in the barrier."""
+    text, now = "", 1000
+    for _ in range(STEPS):
+        text += call(1, now + 2 * MS, now + 2 * MS + 500, "MPI_Win_lock", rank=0, win=7, site="own.c:1")
+        for late in 1, LATE:
+            ends = now + 3 * MS
+            text += "".join(call(tid, ends - 10_000 if tid == late else now + 10 * tid + (MS // 2 if tid != 1 else 0),
+                                 ends, "MPI_Barrier", site="job.c:9", **{"comm.id": 0, "comm.rank": tid - 1})
+                            for tid in range(1, TEAM + 1))
+            now = ends
+    told, _ = findings(tmp_path, ranks(TEAM) + text + f"end {now}\n")
+    assert {finding["tid"] for finding in told} == {1, LATE}
+
+
 def test_a_reduction_without_a_root(tmp_path):
     """Its result goes to all images, so all wait for the last."""
     def meet(tid, start, end):

@@ -90,6 +90,7 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 	struct delays *s = context;
 	struct delay *delay = delay_of(s, deed);
 	struct index_slot *slot = delay ? index_find(&delay->by_victim, s->waiting) : NULL;
+	struct suffered *suffered;
 
 	if (!slot)
 		return -ENOMEM;
@@ -98,14 +99,16 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 		    people_add(&delay->waiting, s->waiting))
 			return -ENOMEM;
 		slot->value = delay->nsuffered;
-		delay->suffered[delay->nsuffered++] = (struct suffered){ 0 };
+		delay->suffered[delay->nsuffered++] = (struct suffered){ .in = s->waits_in };
 	}
-	suffer(&delay->suffered[slot->value], ns, passed_on);
+	suffered = &delay->suffered[slot->value];
+	suffer(suffered, ns, passed_on);
+	if (!passed_on)
+		suffered->in = s->waits_in;
 	suffer(&delay->all, ns, passed_on);
 	suffer(&s->all, ns, passed_on);
 	delay->blamed += (double)ns * ns;
 	note_worst(delay, s->since, s->waiting, ns);
-	delay->waits_in = s->waits_in;
 	if (delay->last != s->waits) {
 		delay->last = s->waits;
 		delay->waits++;
@@ -145,7 +148,7 @@ static int call(void *state, const struct related_call *call, const struct waite
 		s->waits++;
 		s->waiting = call->thread;
 		s->since = call->start;
-		s->waits_in = call->probe;
+		s->waits_in = deed.call;
 		error = past_blame(s->pasts, call, waited, note, s);
 	}
 	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);

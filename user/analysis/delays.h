@@ -12,6 +12,7 @@
 
 struct suffered {
 	uint64_t direct, passed_on; /* ns */
+	struct called in;           /* of one thread: where it waited last, directly if it did */
 };
 
 /* What a thread does at one place, also where nobody waits. */
@@ -26,7 +27,6 @@ struct delay {
 	struct finding_instance worst[WORST]; /* of these, the longest first */
 	unsigned nworst;
 	struct people waiting;
-	uint32_t waits_in;      /* probe: where the last of these waited */
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
 	size_t nsuffered, room;
@@ -44,9 +44,9 @@ struct delays {
 	size_t nsorted;
 	struct suffered all;
 	uint64_t waits;
-	uint32_t waiting;  /* the thread that waits now, */
-	uint64_t since;    /* and since when, */
-	uint32_t waits_in; /* in a call of which probe */
+	uint32_t waiting;       /* the thread that waits now, */
+	uint64_t since;         /* and since when, */
+	struct called waits_in; /* in which call */
 	struct relations_counts counts;
 };
 

@@ -5,10 +5,10 @@
  * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
  * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
- * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, they must wait
- * for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits must be
- * worth at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or since its
- * calls are observed, is not its fault.
+ * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, one of them must
+ * wait for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits
+ * must be worth at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or
+ * since its calls are observed, is not its fault.
  */
 #include "analysis/delays.h"
 
@@ -67,30 +67,64 @@ struct others delay_others(const struct delays *s, const struct report *r, const
 	return o;
 }
 
-/* The same is waited for of other threads, too. */
+/* Other threads do the same, waited for or not. */
 static bool is_usual(const struct delays *s, const struct delay *of)
 {
-	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++)
-		if (s->sorted[i] != of && deed_is_same(&s->sorted[i]->deed, &of->deed))
+	for (size_t i = 0; i < s->room; i++)
+		if (s->table[i] && s->table[i] != of && deed_is_same(&s->table[i]->deed, &of->deed))
 			return true;
 	return false;
 }
 
-/* How long this thread waits for those that wait for this of it, for what they do until they come to that call and
- * nobody else does either: both come to one meeting, and it is chance who is the first. */
+static bool same_call(const struct called *a, const struct called *b)
+{
+	return a->probe == b->probe && a->site == b->site;
+}
+
+/* What a thread waits for that; NULL: nothing. */
+static const struct suffered *suffered_by(const struct delay *delay, uint32_t thread)
+{
+	const struct index_slot *slot = index_known(&delay->by_victim, thread);
+
+	return slot ? &delay->suffered[slot->value] : NULL;
+}
+
+/* Two wait for each other's deeds. Is that at one meeting, at which it is chance who is the first? The other one comes
+ * to the call in which it waits for this one; or this one waits in the call that it comes to; or both wait in one call.
+ */
+static bool is_one_meeting(const struct delay *of, const struct delay *back)
+{
+	const struct suffered *other = suffered_by(of, back->deed.thread), *itself = suffered_by(back, of->deed.thread);
+
+	return other && itself &&
+	       (back->deed.before.probe == other->in.probe || same_call(&itself->in, &of->deed.before) ||
+		same_call(&itself->in, &other->in));
+}
+
+/* How long this thread waits for those that wait for this of it, for what they do until both meet and nobody else
+ * does either. */
 static uint64_t waits_itself(const struct delays *s, const struct delay *of)
 {
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < s->nsorted && i < COMPARED_MOST; i++) {
 		const struct delay *back = s->sorted[i];
-		const struct index_slot *slot = index_known(&back->by_victim, of->deed.thread);
 
-		if (slot && back->deed.doing == DOING_WORK && back->deed.before.probe == of->waits_in &&
-		    index_known(&of->by_victim, back->deed.thread) && !is_usual(s, back))
-			all += suffered_sum(&back->suffered[slot->value]);
+		if (back->deed.doing == DOING_WORK && is_one_meeting(of, back) && !is_usual(s, back))
+			all += suffered_sum(suffered_by(back, of->deed.thread));
 	}
 	return all;
+}
+
+/* What the one waits that waits most for it. */
+static uint64_t suffered_most(const struct delay *delay)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < delay->nsuffered; i++)
+		if (suffered_sum(&delay->suffered[i]) > most)
+			most = suffered_sum(&delay->suffered[i]);
+	return most;
 }
 
 /* More than chance: see the top of this file. */
@@ -100,7 +134,7 @@ bool delay_is_clear(const struct delays *s, const struct delay *delay, const str
 	double all = delay_all(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
 	if (!others->threads)
-		return all >= BLAMED_FACTOR * (double)waits_itself(s, delay);
+		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay);
 	if (waits < EQUAL_WAITS)
 		return false;
 	if (all >= BLAMED_FACTOR * others->blame)

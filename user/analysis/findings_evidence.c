@@ -27,12 +27,14 @@ struct basis {
 };
 
 #define THREE_ERRORS 0.0027 /* of a normal distribution, both sides */
+#define HELD_UP ", without what tasks were held up as their workers had no processor"
 
 static const struct basis bases[] = {
 	{ .kind = "delay",
 	  .how = "statistical",
-	  .test = "it takes 5 % and 3 standard errors longer than others that do the same, or others wait for it 4 times "
-		  "as much as for each of these; and the waiting is worth 3 equal waits",
+	  .test = "where others do the same, it takes 5 % and 3 standard errors longer for it, or others wait for it 4 "
+		  "times as much as for each of these; where nobody does, one waits for it 4 times as long as it waits "
+		  "there itself; the waiting is worth 3 equal waits, and not time without a processor",
 	  .level = THREE_ERRORS },
 	{ .kind = "slow_thread",
 	  .how = "statistical",
@@ -57,7 +59,36 @@ static const struct basis bases[] = {
 	{ .kind = "failed_tries", .how = "measured", .test = "1 % of the threads' time", .suffers = true },
 	{ .kind = "hot_event", .how = "measured", .test = "a tenth of the threads' time" },
 	{ .kind = "team_wait", .how = "measured", .test = "a tenth of the threads' time" },
+	{ .kind = "uneven_region",
+	  .how = "measured",
+	  .test = "even shares would give 1 % of the run, and the mean of the work is 10 % less than the longest; 5 %, "
+		  "where one thread is the last more often than by chance at 0.1 %" },
+	{ .kind = "short_regions",
+	  .how = "measured",
+	  .test = "met 100 times, and half of its time, 1 % of the run, is not in its longest shares, nor in probes" },
+	{ .kind = "serial_code",
+	  .how = "measured",
+	  .test = "a tenth of the time from the first region to the last is outside of regions, and does not wait" },
+	{ .kind = "slow_worker",
+	  .how = "statistical",
+	  .test = "its tasks of a kind take 1.2 times as long as those of the others of its class, by Welch's test for "
+		  "all workers and kinds together, and the quickest one is slower, too, by half of the difference",
+	  .level = 0.001 },
+	{ .kind = "task_overhead",
+	  .how = "measured",
+	  .test = "a tenth of the workers' time, of 100 tasks; without time in which workers had no processor" },
+	{ .kind = "ready_tasks", .how = "measured", .test = "a tenth of the workers' time" HELD_UP },
+	{ .kind = "task_dependencies", .how = "measured", .test = "a fifth of the workers' time" HELD_UP },
+	{ .kind = "last_tasks", .how = "measured", .test = "a fifth of the workers' time" HELD_UP },
+	{ .kind = "late_submission", .how = "measured", .test = "a fifth of the workers' time" HELD_UP },
+	{ .kind = "task_data",
+	  .how = "measured",
+	  .test = "a fifth of the workers' time is from the call that fetches a task's data to its start" },
 	{ .kind = "no_overlap", .how = "bounded", .test = "what could be hidden is at most the time of the waits" },
+	{ .kind = "split_phase_wasted",
+	  .how = "bounded",
+	  .test = "half of the waits, and of their time, which is 1 % of the threads', have nothing before them since "
+		  "the first half but 1 % of the wait at most" },
 	{ .kind = "small_messages", .how = "estimated", .test = "by the quickest calls of the same size" },
 	{ .kind = "hot_target", .how = "measured", .test = "its share of the operations, and of their time" },
 	{ .kind = "leak",
@@ -276,6 +307,13 @@ static void put_confidence(struct json *j, const struct report *r, const struct 
 	json_end_object(j);
 }
 
+/* A mean or a deviation: below zero where it is not known, and a recording may say what is beyond all time. */
+static void put_mean(struct json *j, const char *key, double ns, bool known)
+{
+	known = known && ns >= 0 && ns < (double)INT64_MAX;
+	json_key_uint_known(j, key, known ? (uint64_t)ns : 0, known);
+}
+
 static void put_evidence(struct json *j, const struct report *r, const struct finding *f)
 {
 	const struct finding_regularity is = regularity_of(r, f), *of = &is;
@@ -286,8 +324,8 @@ static void put_evidence(struct json *j, const struct report *r, const struct fi
 	json_key_string(j, "what", of->what);
 	json_key_uint_known(j, "times", of->times, of->what);
 	json_key_uint_known(j, "of", of->of, of->what);
-	json_key_uint_known(j, "mean_ns", (uint64_t)of->mean, of->what);
-	json_key_uint_known(j, "deviation_ns", (uint64_t)of->deviation, of->what && of->deviation >= 0);
+	put_mean(j, "mean_ns", of->mean, of->what);
+	put_mean(j, "deviation_ns", of->deviation, of->what);
 	json_key_uint_known(j, "least_ns", of->least, of->what && of->most);
 	json_key_uint_known(j, "most_ns", of->most, of->what && of->most);
 	json_end_object(j);

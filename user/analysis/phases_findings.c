@@ -61,6 +61,24 @@ static int earlier_first(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* Of those that overlap, which threads' iterations may: each moment belongs to the one that began first. */
+static size_t keep_apart(struct relief_time *times, size_t count)
+{
+	size_t kept = 0;
+	uint64_t until = 0;
+
+	qsort(times, count, sizeof(*times), earlier_first);
+	for (size_t i = 0; i < count; i++) {
+		if (times[i].end <= until)
+			continue;
+		times[kept] = times[i];
+		if (times[kept].start < until)
+			times[kept].start = until;
+		until = times[kept++].end;
+	}
+	return kept;
+}
+
 /* What the run would be shorter by, if each of them had been like the others. */
 static int find_gain(const struct report *r, const struct iterating *it, struct finding *finding)
 {
@@ -78,10 +96,7 @@ static int find_gain(const struct report *r, const struct iterating *it, struct 
 			times[relief.ntimes++] = (struct relief_time){ one->end - one->lasted, one->end,
 								       (double)longer / one->lasted };
 	}
-	qsort(times, relief.ntimes, sizeof(*times), earlier_first);
-	for (size_t i = 1; i < relief.ntimes; i++)
-		if (times[i].start < times[i - 1].end)
-			times[i].start = times[i - 1].end < times[i].end ? times[i - 1].end : times[i].end;
+	relief.ntimes = keep_apart(times, relief.ntimes);
 	error = report_find_gain(r, &relief, finding);
 	free(times);
 	return error;

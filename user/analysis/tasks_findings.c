@@ -4,8 +4,9 @@
  *
  * Where it goes, of the workers' time: a tenth for what the runtime takes, and for ready tasks that nobody runs, a
  * fifth for the others, which a good program has some of, too: at its beginning, at its end, and where its graph is
- * narrow. Time in which a worker could have run and had no processor is neither the runtime's nor the program's, and is
- * taken off.
+ * narrow. Time in which workers could have run and had no processor is neither the runtime's nor the program's, and is
+ * taken off; of idle workers, who wait for what the others run, so much of it as tasks have of the time, and not more
+ * than they take longer than the quickest one of their kind there.
  *
  * Who is slow: a worker whose tasks of one kind take SLOWER times as long on average as the others' of its class, by
  * more than chance (Welch, for all workers and kinds together at 0.1 %). Even its quickest task must be slower, by half
@@ -67,6 +68,19 @@ static double queued(const struct tasks *s, const struct task_pool *pool)
 	return sum;
 }
 
+/* How long tasks were held up by that, at most. */
+static double held_up(const struct tasks *s, const struct task_pool *pool)
+{
+	double longer = 0, share = queued(s, pool) * pool->spent[WORKER_RUNS] / workers_time(pool);
+
+	for (size_t i = 0; i < pool->ncells; i++) {
+		const struct task_cell *cell = &s->cells[pool->first_cell + i];
+
+		longer += cell->times.count * (cell->times.mean - cell->least);
+	}
+	return longer < share ? longer : share;
+}
+
 /* ns of the workers' time. */
 static double lost_to(const struct tasks *s, const struct task_pool *pool, enum trouble trouble)
 {
@@ -80,7 +94,7 @@ static double lost_to(const struct tasks *s, const struct task_pool *pool, enum 
 		return 0;
 	switch (trouble) {
 	case TROUBLE_OVERHEAD:
-		lost = pool->executed >= SMALL_LEAST ? pool->overhead - queued(s, pool) : 0;
+		lost = pool->executed >= SMALL_LEAST ? pool->overhead : 0;
 		break;
 	case TROUBLE_READY:
 		lost = pool->idle[IDLE_READY];
@@ -95,6 +109,7 @@ static double lost_to(const struct tasks *s, const struct task_pool *pool, enum 
 		lost = pool->idle[IDLE_UNSUBMITTED];
 		break;
 	}
+	lost -= trouble == TROUBLE_OVERHEAD ? queued(s, pool) : held_up(s, pool);
 	return lost > 0 ? lost : 0;
 }
 

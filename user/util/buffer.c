@@ -35,9 +35,9 @@ failed:
 
 void buffer_put(struct buffer *b, const void *data, size_t size)
 {
-	uint8_t *to = buffer_reserve(b, size);
+	uint8_t *to = size ? buffer_reserve(b, size) : NULL;
 
-	if (!to || !size)
+	if (!to)
 		return;
 	memcpy(to, data, size);
 	b->size += size;

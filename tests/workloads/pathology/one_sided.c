@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One rank is late where transfers are one-sided: --who posts late (a), completes late (b), and has the lock of rank 0's
- * memory for long (c), each by --us in each round; 0 is the healed twin. Its partner, the next rank, is the one that
- * waits. The truth has when each of them came to the calls, by one clock.
+ * One rank is late where transfers are one-sided: --who posts late (1), completes late (2), has the lock of rank 0's
+ * memory for long (3), comes late to a fence (4), by --us in each round; 0 is the healed twin. --pattern: which of
+ * them; without it the first three. Its partner, the next rank, is the one that waits. The truth has when each of them
+ * came to the calls, by one clock.
  */
 #include "job.h"
 
@@ -11,15 +12,16 @@
 #include <stdlib.h>
 
 #define ROUNDS_MAX 200
-#define TEXT_SIZE  (ROUNDS_MAX * 200)
+#define TEXT_SIZE (ROUNDS_MAX * 200)
 
 enum moment { BEGAN, POSTED, WAITED, TRANSFERRED, COMPLETED, LOCKS, UNLOCKS, HAD, MOMENTS };
 
-static const char *const names[MOMENTS] = { "began",	 "posted", "waited", "transferred",
+static const char *const names[MOMENTS] = { "began",     "posted", "waited",  "transferred",
 					    "completed", "locks",  "unlocks", "had" };
 static struct job job = { .name = "pathology_one_sided", .rounds = 20 };
 static long who = 1, us = 4000, base = 500;
-static int rank, size, partner, memory[8], value = 1, line_post, line_complete, line_unlock;
+static int rank, size, partner, memory[8], value = 1, line_post, line_complete, line_unlock, line_fence;
+static long pattern;
 static int64_t at[MOMENTS][ROUNDS_MAX];
 static MPI_Win window;
 static MPI_Group alone;
@@ -71,10 +73,13 @@ static void late_complete(long round)
 static void held_lock(long round)
 {
 	if (rank == who) {
+		if (!us)
+			job_sleep_us(base);
 		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
 		access_it(0);
 		MPI_Win_flush(0, window);
-		job_sleep_us(base + us);
+		if (us)
+			job_sleep_us(base + us);
 		at[UNLOCKS][round] = job_now();
 		line_unlock = __LINE__ + 1;
 		MPI_Win_unlock(0, window);
@@ -90,14 +95,30 @@ static void held_lock(long round)
 	}
 }
 
+static void late_to_fence(void)
+{
+	access_it(partner);
+	job_sleep_us(rank == who ? base + us : base);
+	line_fence = __LINE__ + 1;
+	MPI_Win_fence(0, window);
+}
+
 static void one_round(long round)
 {
-	late_post(round);
-	MPI_Barrier(MPI_COMM_WORLD);
-	late_complete(round);
-	MPI_Barrier(MPI_COMM_WORLD);
-	held_lock(round);
-	MPI_Barrier(MPI_COMM_WORLD);
+	if (!pattern || pattern == 1) {
+		late_post(round);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	if (!pattern || pattern == 2) {
+		late_complete(round);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	if (!pattern || pattern == 3) {
+		held_lock(round);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	if (pattern == 4)
+		late_to_fence();
 }
 
 static char *put_times(char *text, const char *name, const int64_t *times, long count)
@@ -111,7 +132,7 @@ static char *put_times(char *text, const char *name, const int64_t *times, long 
 int main(int argc, char **argv)
 {
 	static const struct job_option options[] = {
-		{ "--who", &who }, { "--us", &us }, { "--base", &base }, { NULL, NULL }
+		{ "--who", &who }, { "--us", &us }, { "--base", &base }, { "--pattern", &pattern }, { NULL, NULL }
 	};
 	static char text[TEXT_SIZE];
 	struct counts counts = { 0 };
@@ -133,13 +154,15 @@ int main(int argc, char **argv)
 	MPI_Group_incl(all, 1, &other, &alone);
 	MPI_Win_create(memory, sizeof(memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
 	job.rank = rank;
+	if (pattern == 4)
+		MPI_Win_fence(0, window);
 	job_begin(&job);
 	for (long i = 0; i < job.rounds; i++)
 		one_round(i);
 	job_finish(&job);
 	for (int i = 0; i < MOMENTS; i++)
 		end = put_times(end, names[i], at[i], job.rounds);
-	sprintf(end, ",\n \"lines\":[%d,%d,%d]", line_post, line_complete, line_unlock);
+	sprintf(end, ",\n \"lines\":[%d,%d,%d,%d]", line_post, line_complete, line_unlock, line_fence);
 	job.more_truth = text;
 	job_truth(&job, job.rounds, 0, &counts, NULL, 0);
 	MPI_Win_free(&window);

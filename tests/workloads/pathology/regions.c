@@ -5,10 +5,12 @@
  *   --base-us N      each thread's share
  *   --more-us N      of thread 1 besides
  *   --between-us N   of thread 0 between regions
- *   --healed 1       all of that is shared out evenly
+ *   --burst N        so many regions in each round, of which the last is noted
+ *   --spin 1         shares take processor time
+ *   --healed 1       all of that is shared out evenly, and in one region a round
  *
- * Each thread notes when its share begins and ends, thread 0 when it comes to each region and leaves it. Work is sleep,
- * so that it takes as long wherever other programs run.
+ * Each thread notes when its share begins and ends, thread 0 when it comes to each region and leaves it. Work is sleep
+ * else, so that it takes as long wherever other programs run.
  */
 #include "job.h"
 
@@ -22,12 +24,22 @@
 #define SLOW 1
 
 static struct job job = { .name = "regions", .rounds = 40 };
-static long base_us = 3000, more_us = 6000, between_us = 4000, healed;
+static long base_us = 3000, more_us = 6000, between_us = 4000, healed, burst = 1, spin;
 static long tids[THREADS];
 static int64_t began[THREADS][ROUNDS_MAX], ended[THREADS][ROUNDS_MAX], came[ROUNDS_MAX], left[ROUNDS_MAX];
 
+static void work(long us)
+{
+	if (spin)
+		job_spin_us(us);
+	else
+		job_sleep_us(us);
+}
+
 static void region(long number)
 {
+	long times = healed ? burst : 1;
+
 	came[number] = job_now();
 #pragma omp parallel num_threads(THREADS) /* region */
 	{
@@ -35,12 +47,12 @@ static void region(long number)
 
 		began[me][number] = job_now();
 		tids[me] = syscall(SYS_gettid);
-		job_sleep_us(base_us + (healed ? (more_us + between_us) / THREADS : me == SLOW ? more_us : 0));
+		work(times * (base_us + (healed ? (more_us + between_us) / THREADS : me == SLOW ? more_us : 0)));
 		ended[me][number] = job_now();
 	}
 	left[number] = job_now();
-	if (!healed)
-		job_sleep_us(between_us);
+	if (!healed && between_us)
+		work(between_us);
 }
 
 static size_t list(char *text, size_t room, const char *name, const int64_t *values)
@@ -58,6 +70,8 @@ int main(int argc, char **argv)
 						     { "--more-us", &more_us },
 						     { "--between-us", &between_us },
 						     { "--healed", &healed },
+						     { "--burst", &burst },
+						     { "--spin", &spin },
 						     { NULL, NULL } };
 	static char text[200 * 1000];
 	size_t used;
@@ -67,7 +81,8 @@ int main(int argc, char **argv)
 		return 2;
 	job_begin(&job);
 	for (long i = 0; i < job.rounds; i++)
-		region(i);
+		for (long j = healed ? 1 : burst; j > 0; j--)
+			region(i);
 	job_finish(&job);
 	used = list(text, sizeof(text), ",\n \"came\": ", came);
 	used += list(text + used, sizeof(text) - used, ",\n \"left\": ", left);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One UPC thread comes late, on the stand-in runtime: --pattern 0, to a barrier; 1, to the first half of one (a
- * notify), and all do their work before it and nothing between the halves.
+ * notify), and all do their work before it and nothing between the halves; 2, all work between them.
  */
 #include "late.h"
 
@@ -16,8 +16,15 @@ static struct late_member member;
 
 #define CALL(call) LATE_CALL(&member, call)
 
-static void meet(void)
+static void meet(long round)
 {
+	if (pattern == 2) {
+		CALL(__upc_notify(8));
+		late_come(&member, MYTHREAD, round);
+		__upc_wait(8);
+		return;
+	}
+	late_come(&member, MYTHREAD, round);
 	if (!pattern) {
 		CALL(__upc_barrier(7));
 		return;
@@ -37,8 +44,7 @@ int upc_main(int argc, char **argv)
 		return 2;
 	job_begin(&job);
 	for (long i = 0; i < job.rounds; i++) {
-		late_come(&member, MYTHREAD, i);
-		meet();
+		meet(i);
 		late_left(&member, i);
 	}
 	job_finish(&job);
