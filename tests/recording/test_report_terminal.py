@@ -211,3 +211,30 @@ def test_it_ends_at_once(recording, slow, tmp_path, number):
     assert status == -number
     assert said.endswith("gaspbpf: report: interrupted while reading: nothing was printed\r\n")
     assert (tmp_path / "report").read_bytes() == b""
+
+
+def test_of_a_place_the_line_is_kept(tmp_path):
+    """Wherever it stands in what is too long: at the end of a long path, before a long name."""
+    text, at = composed.ranks(2), 10**8
+    names = ["a_name_of_a_source_file_that_fills_a_row_of_a_terminal_by_itself.c:1234567", "b.c:7654321"]
+    for number in range(60):
+        for tid, late in (1, 10**6), (2, 2 * 10**7):
+            text += composed.call(tid, at + late, at + 25 * 10**6, "MPI_Barrier", site=names[number % 2],
+                                  **{"comm.id": 0, "comm.rank": tid - 1})
+        at += 5 * 10**7
+    file = composed.compose(tmp_path / "run.gasp", text)
+    lines = [line for line in ESCAPES.sub("", shown(file, width=60)).splitlines() if "rank 1 computes" in line]
+    rows = [line for line in lines if ".." in line]
+    assert rows and all("1234567" in line or "7654321" in line for line in rows), lines
+
+
+def test_a_percentile_that_is_a_limit_says_so(tmp_path):
+    """Of five calls the longest is no median, though the same power of two has all."""
+    text = composed.ranks(1)
+    for number, ms in enumerate((150, 151, 152, 153, 160)):
+        text += composed.call(1, (1 + number) * S, (1 + number) * S + ms * 10**6, "MPI_Barrier",
+                              **{"comm.id": 0, "comm.rank": 0})
+    row, = (line.split() for line in gaspbpf.run("report", "--histogram", "--section", "histogram",
+                                                 composed.compose(tmp_path / "run.gasp", text)).stdout.splitlines()
+            if line.startswith("GASP_MPI_BARRIER"))
+    assert row[1:13] == ["150.0", "ms", "<=160.0", "ms", "160.0", "ms", "160.0", "ms", "160.0", "ms", "160.0", "ms"]

@@ -404,6 +404,10 @@ def test_what_is_wrong_is_found(tmp_path, kind):
                 "task_dependencies": only["idle_blocked_ns"], "last_tasks": only["idle_last_ns"],
                 "late_submission": only["idle_unsubmitted_ns"], "task_data": only["data_ns"]}
     assert finding["section"] == "tasks"
+    # What it gives is no more than is lost, and leaves the time that no schedule can spare.
+    most = time if kind == "slow_worker" else time - only["area_bound_ns"]
+    assert abs(finding["gain_at_most_ns"] - min(finding["weight_ns"], most)) <= 1
+    assert "the run would be at most" in finding["text"]
     if kind == "slow_worker":
         slow = next(cell for cell in only["by_worker_and_kind"] if cell["tid"] == 12)
         assert finding["tid"] == 12 and finding["weight_ns"] == pytest.approx(300 * US * slow["tasks"], rel=0.01)

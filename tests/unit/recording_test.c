@@ -84,6 +84,70 @@ static void spans_come_back_as_they_were(void **state)
 	job_free(&job);
 }
 
+/* As two threads do it: neither takes anything from the other. */
+static void it_is_read_twice_at_once(void **state)
+{
+	struct recording *recording, *again;
+	struct recording_chunk chunk;
+	struct job job;
+	int fd;
+
+	run_job(&job, 200000);
+	fd = record(&job);
+	assert_int_equal(recording_open_fd(&recording, fd, "job.gasp"), 0);
+	again = recording_again(recording);
+	assert_non_null(again);
+	assert_ptr_equal(recording_definitions(again), recording_definitions(recording));
+	assert_int_equal(recording_read_chunk(recording, 0, &chunk), 0);
+	compare_all(&job, again);
+	assert_int_equal(job.seen_spans, job.nspans);
+	assert_int_equal(job.seen_gaps, job.ngaps);
+	for (size_t i = 0; i < chunk.nspans; i++)
+		assert_true(same_span(chunk.spans[i], &job.spans[i]));
+	recording_close(again);
+	compare_all(&job, recording);
+	assert_int_equal(job.seen_spans, job.nspans);
+	recording_close(recording);
+	close(fd);
+	job_free(&job);
+}
+
+static int drop_spans(void *context, const struct definitions *d, const struct span *spans, size_t count)
+{
+	return 0;
+}
+
+/* Whether a chunk was read for its spans alone, or with what timelines need. */
+static void how_far_back_a_chunk_reaches(void **state)
+{
+	const struct span_sink sink = { .spans = drop_spans };
+	struct recording *recording, *again;
+	uint64_t floor, same;
+	struct job job;
+	int fd;
+
+	run_job(&job, 200000);
+	fd = record(&job);
+	assert_int_equal(recording_open_fd(&recording, fd, "job.gasp"), 0);
+	again = recording_again(recording);
+	assert_non_null(again);
+	assert_int_equal(recording_read(again, &sink), 0);
+	for (size_t i = 0; i < recording_chunks(recording); i++) {
+		struct recording_chunk chunk;
+
+		assert_int_equal(recording_chunk_floor(recording, i, &floor), 0);
+		assert_int_equal(recording_chunk_floor(again, i, &same), 0);
+		assert_int_equal(floor, same);
+		assert_int_equal(recording_read_chunk(recording, i, &chunk), 0);
+		for (size_t k = 0; k < chunk.nspans; k++)
+			assert_true(chunk.late[k] || chunk.spans[k]->start >= floor);
+	}
+	recording_close(again);
+	recording_close(recording);
+	close(fd);
+	job_free(&job);
+}
+
 static void definitions_come_back_as_they_ended(void **state)
 {
 	const struct definitions *d;
@@ -195,7 +259,7 @@ static void late_spans_are_known_beforehand(void **state)
 		memcpy(before, watermark, sizeof(before));
 		assert_int_equal(recording_read_chunk(recording, k, &chunk), 0);
 		for (i = 0; i < chunk.nspans; i++, span_number++) {
-			const struct span *s = &chunk.spans[i];
+			const struct span *s = chunk.spans[i];
 
 			assert_true(same_span(s, &job.spans[span_number]));
 			assert_int_equal(chunk.late[i], s->start < before[s->thread]);
@@ -208,7 +272,7 @@ static void late_spans_are_known_beforehand(void **state)
 				continue;
 			assert_true(late[i].position < chunk.nspans && chunk.late[late[i].position]);
 			recording_late_span(recording, i, &span);
-			assert_true(same_span(&span, &chunk.spans[late[i].position]));
+			assert_true(same_span(&span, chunk.spans[late[i].position]));
 		}
 	}
 	assert_int_equal(span_number, job.nspans);
@@ -459,6 +523,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spans_come_back_as_they_were),
+		cmocka_unit_test(it_is_read_twice_at_once),
+		cmocka_unit_test(how_far_back_a_chunk_reaches),
 		cmocka_unit_test(definitions_come_back_as_they_ended),
 		cmocka_unit_test(late_spans_are_known_beforehand),
 		cmocka_unit_test(the_memory_of_definitions),

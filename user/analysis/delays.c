@@ -96,7 +96,7 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 		return -ENOMEM;
 	if (slot->value == INDEX_FREE) {
 		if (array_one_more(&delay->suffered, &delay->room, delay->nsuffered, sizeof(*delay->suffered)) ||
-		    people_add(&delay->waiting, s->waiting))
+		    (s->waiting != delay->deed.thread && people_add(&delay->waiting, s->waiting)))
 			return -ENOMEM;
 		slot->value = delay->nsuffered;
 		delay->suffered[delay->nsuffered++] = (struct suffered){ .in = s->waits_in };
@@ -265,6 +265,8 @@ static int find(struct delays *s, struct report *r)
 
 		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
 			break;
+		if (!people_count(&delay->waiting))
+			continue; /* it waits for itself: for those who wait for it */
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
 		others = delay_others(s, r, delay);

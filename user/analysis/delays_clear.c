@@ -7,8 +7,8 @@
  * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
  * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, one of them must
  * wait for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits
- * must be worth at least 3 equal ones, by (sum)^2 / sum of squares. What it took longer since it had no processor, or
- * since its calls are observed, is not its fault.
+ * must be worth at least 3 equal ones, by (sum)^2 / sum of squares, but for what is done a few times, and by nobody
+ * else. What it took longer since it had no processor, or since its calls are observed, is not its fault.
  */
 #include "analysis/delays.h"
 
@@ -20,6 +20,7 @@
 #define ERRORS 3
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
+#define OFTEN 10           /* so rarely the same is done that each time of it counts, where nobody else does it */
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
 #define EXPLAINED 0.8      /* of what it took longer */
 
@@ -133,7 +134,7 @@ bool delay_is_clear(const struct delays *s, const struct delay *delay, const str
 	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
 	double all = delay_all(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
-	if (!others->threads)
+	if (!others->threads && (waits >= EQUAL_WAITS || delay->times < OFTEN))
 		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay);
 	if (waits < EQUAL_WAITS)
 		return false;

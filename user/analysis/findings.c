@@ -287,10 +287,15 @@ static unsigned tier(const struct finding *finding)
 						      : 0;
 }
 
-/* What it could give at most: ns of the run. */
+static uint64_t gives(const struct finding *finding)
+{
+	return finding->has_gain ? finding->gain : finding->bound;
+}
+
+/* By which they are ordered: ns of the run. */
 static uint64_t worth(const struct report *r, const struct finding *finding)
 {
-	return finding->has_gain ? finding->gain : finding->weight / (r->nthreads ?: 1);
+	return finding->has_gain ? finding->gain : finding->bound ?: finding->weight / (r->nthreads ?: 1);
 }
 
 static int by_worth(const void *a, const void *b, void *context)
@@ -360,7 +365,7 @@ static void put_findings(void *state, const struct report *r, struct json *j)
 	json_end_array(j);
 }
 
-/* What the best of them would give, of the run; how much is lost, of all calls. */
+/* What the best of them would give, at most, of the run; how much is lost, of all calls. */
 static bool figure(void *state, const struct report *r, const char *name, double *value)
 {
 	uint64_t gain = 0;
@@ -372,8 +377,8 @@ static bool figure(void *state, const struct report *r, const char *name, double
 	if (strcmp(name, "gain"))
 		return false;
 	for (size_t i = 0; i < r->nfindings; i++)
-		if (r->findings[i].has_gain && r->findings[i].gain > gain)
-			gain = r->findings[i].gain;
+		if (gives(&r->findings[i]) > gain)
+			gain = gives(&r->findings[i]);
 	*value = percent(gain, r->end - r->start);
 	return true;
 }

@@ -122,7 +122,7 @@ static struct finding_regularity regularity_of(const struct report *r, const str
 
 	if (f->regularity.what || !tally || !tally->timed)
 		return f->regularity;
-	return (struct finding_regularity){ .what = "calls of this event",
+	return (struct finding_regularity){ .what = "calls of its event",
 					    .times = tally->timed,
 					    .of = tally->timed,
 					    .mean = (double)tally->time / tally->timed,
@@ -190,7 +190,7 @@ static void explain_confidence(const struct printer *p, const struct finding *f)
 	char text[800], by_chance[60] = "", unseen[100] = "";
 
 	if (level > 0)
-		snprintf(by_chance, sizeof(by_chance), "; by chance with a probability of %.2g", level);
+		snprintf(by_chance, sizeof(by_chance), "; by chance with a probability of at most %.2g", level);
 	if (p->r->calls > p->r->delivered)
 		snprintf(unseen, sizeof(unseen), "; %.1f %% of all calls are not on the timeline", missing);
 	snprintf(text, sizeof(text), "How sure: %s%s%s%s%s%s.", basis->how, basis->test ? " (" : "", basis->test ?: "",
@@ -331,6 +331,14 @@ static void put_evidence(struct json *j, const struct report *r, const struct fi
 	json_end_object(j);
 }
 
+/* One thread may have all of it. */
+static uint64_t gain_at_most(const struct report *r, const struct finding *f)
+{
+	uint64_t run = r->end - r->start, most = f->weight < run ? f->weight : run;
+
+	return f->has_gain ? f->gain : f->bound ?: most;
+}
+
 void finding_put(struct json *j, const struct report *r, const struct finding *f)
 {
 	const struct basis *basis = basis_of(f);
@@ -358,8 +366,7 @@ void finding_put(struct json *j, const struct report *r, const struct finding *f
 	put_people(j, r, "victims", f->victims, basis->suffers ? f->thread : NO_INDEX);
 	put_places(j, r, f);
 	json_key_uint_known(j, "gain_ns", f->gain, f->has_gain);
-	json_key_uint_known(j, "gain_at_most_ns", f->has_gain ? f->gain : f->weight / (r->nthreads ?: 1),
-			    f->has_gain || bounded);
+	json_key_uint_known(j, "gain_at_most_ns", gain_at_most(r, f), f->has_gain || bounded);
 	json_key_uint_known(j, "weight_ns", f->weight, f->weight);
 	put_confidence(j, r, f);
 	put_evidence(j, r, f);

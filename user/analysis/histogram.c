@@ -2,10 +2,10 @@
 /*
  * histogram.c - how long the calls of each event took: a few figures and a picture.
  *
- * The kernel counts durations by powers of two, so a percentile is only known to lie below one: "<" stands before it.
- * All events share one axis, so that they can be compared by eye. The height of a column is its share of the event's
- * calls, but a column that has any call at all is seen: what matters in a parallel job is often the one call in a
- * million.
+ * The kernel counts durations by powers of two, so a percentile is only known to lie below one: "<" stands before it,
+ * "<=" before the longest of all. All events share one axis, so that they can be compared by eye. The height of a
+ * column is its share of the event's calls, but a column that has any call at all is seen: what matters in a parallel
+ * job is often the one call in a million.
  */
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
@@ -64,10 +64,10 @@ static void percentile_cell(const struct printer *p, struct table *t, const stru
 			break;
 	}
 	bound = 2ull << i;
-	if (bound > tally->max || i == GB_BUCKETS - 1)
-		table_cell(t, "%s", printer_time(p, text, tally->max));
-	else
+	if (bound <= tally->max && i < GB_BUCKETS - 1)
 		table_cell(t, "<%s", printer_time(p, text, bound));
+	else
+		table_cell(t, "%s%s", part * all > all - 1 ? "" : "<=", printer_time(p, text, tally->max));
 }
 
 static void picture_cell(struct table *t, const struct tally *tally, int first, int end, const char marks[LEVELS][MARK])

@@ -234,6 +234,8 @@ struct finding {
 		double mean, deviation; /* ns; below 0: not known */
 		uint64_t least, most;   /* ns; most 0: not known */
 	} regularity;
+	uint64_t bound; /* ns of the run: what it would give at most, where no gain is known; 0: no more than its weight
+			 */
 	const char *section; /* which has more of it; NULL: none */
 	bool uneven;         /* the event takes much of the time of one thread, little of that of another: */
 	struct finding_share {

@@ -4,11 +4,13 @@
  *
  * The recording is read once for all of them together, by the profile, which says to whom a call's time belongs and
  * hands each call on to those that want calls of its role (profile.c). Only if one of them wants the events of all
- * threads in order, it is read again, by the timeline.
+ * threads in order, it is read again, by the timeline. What calls have to do with each other takes longest: another
+ * thread reads the rest meanwhile.
  */
 #include "analysis/report.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +295,14 @@ static void find_listeners(const struct reporter *r, struct relation_listeners *
 	}
 }
 
+static bool any_wants_relations(const struct reporter *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->all[i].made && wants_relations(&r->all[i]))
+			return true;
+	return false;
+}
+
 static int read_relations(struct reporter *r, struct recording *recording)
 {
 	struct relation_listeners listeners = { .work.count = 0 };
@@ -303,13 +313,10 @@ static int read_relations(struct reporter *r, struct recording *recording)
 					   .context = &listeners };
 	struct relations_counts counts;
 	struct efficiencies efficiencies;
-	bool wanted = false;
 	int error;
 
 	r->relations = relations_new(recording);
-	for (size_t i = 0; i < r->count; i++)
-		wanted |= r->all[i].made && wants_relations(&r->all[i]);
-	if (!wanted)
+	if (!any_wants_relations(r))
 		return r->relations ? 0 : -ENOMEM;
 	find_listeners(r, &listeners);
 	error = r->relations ? relations_read(r->relations, &ops, &counts, &efficiencies) : -ENOMEM;
@@ -319,19 +326,75 @@ static int read_relations(struct reporter *r, struct recording *recording)
 	return error;
 }
 
-int reporter_read(struct reporter *r, struct recording *recording)
+/* All but relations. */
+static int read_calls(struct reporter *r, struct recording *recording)
 {
 	struct span_sink sink = reporter_sink(r);
+	int error = recording_read(recording, &sink);
+
+	return error ? error : read_events(r, recording); /* which calls there are is known by then */
+}
+
+/* Relations are read while another thread reads the rest: then no analysis may want both. */
+static bool can_be_apart(const struct reporter *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct analysis *is = r->all[i].is;
+
+		if (r->all[i].made && wants_relations(&r->all[i]) && (is->span || is->event || is->gap))
+			return false;
+	}
+	return any_wants_relations(r);
+}
+
+struct apart {
+	struct reporter *r;
+	struct recording *recording;
+	pthread_t thread;
 	int error;
+};
+
+static void *read_apart(void *context)
+{
+	struct apart *apart = context;
+
+	apart->error = read_calls(apart->r, apart->recording);
+	return NULL;
+}
+
+/* False: there is no memory for it, or no thread. */
+static bool begin_apart(struct apart *apart, struct reporter *r, struct recording *recording)
+{
+	*apart = (struct apart){ .r = r, .recording = recording_again(recording) };
+	if (apart->recording && !pthread_create(&apart->thread, NULL, read_apart, apart))
+		return true;
+	recording_close(apart->recording);
+	return false;
+}
+
+static int end_apart(struct apart *apart)
+{
+	pthread_join(apart->thread, NULL);
+	recording_close(apart->recording);
+	return apart->error;
+}
+
+int reporter_read(struct reporter *r, struct recording *recording)
+{
+	struct apart apart;
+	int error, apart_error;
 
 	r->recording = recording;
 	error = begin(r, recording_definitions(recording), true);
-
-	if (!error)
-		error = recording_read(recording, &sink);
-	if (!error)
+	if (error)
+		return error;
+	if (can_be_apart(r) && begin_apart(&apart, r, recording)) {
 		error = read_relations(r, recording);
-	return error ? error : read_events(r, recording); /* faster where it has been read before */
+		apart_error = end_apart(&apart);
+		return apart_error ? apart_error : error;
+	}
+	error = read_calls(r, recording);
+	return error ? error : read_relations(r, recording);
 }
 
 uint64_t reporter_calls(const struct reporter *r)

@@ -331,8 +331,9 @@ void tasks_print(void *state, const struct printer *p)
 			   "blocked: tasks wait for others; last: the program waits for the last ones; none: nothing "
 			   "is submitted. Of tasks: Blocked: from submission to being ready; Queued: from then to the "
 			   "start; First, Last: mean of the first and the last eighth of the time)"
-			 : "  (runtime: between two tasks; idle: though tasks are ready; blocked: they wait for "
-			   "others; last: the program waits for the last; none: none is submitted)");
+			 : "  (runtime: between two tasks; then idle, since: ready: others have the ready tasks; "
+			   "blocked: they wait for others; last: the program waits for the last; none: none is "
+			   "submitted)");
 	for (size_t i = 0; i < s->npools && shown < most; i++) {
 		if (!is_worth(p, &s->pools[i]))
 			continue;

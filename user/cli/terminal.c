@@ -24,13 +24,22 @@ static bool is_dumb(void)
 	return !term || !*term || !strcmp(term, "dumb");
 }
 
+#define COLUMNS_MOST 10000
+
 unsigned cli_width(void)
 {
+	const char *asked = getenv("COLUMNS");
 	struct winsize size;
+	unsigned long width;
+	char *end;
 
-	if (!is_terminal() || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+	if (!is_terminal())
 		return 0;
-	return size.ws_col;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	/* A terminal that does not know its size. */
+	width = asked ? strtoul(asked, &end, 10) : 0;
+	return asked && end != asked && !*end && width <= COLUMNS_MOST ? width : 0;
 }
 
 bool cli_colour(void)

@@ -132,7 +132,9 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 		p->null_whole = v->null_slot != v->slot;
 	}
 	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant && !v->has_high &&
-		   !v->valid_count && !v->bits_count && !v->number && !v->decoder && !v->has_none && !v->has_least;
+		   !v->valid_count && !v->bits_count && !v->number && !v->decoder && !v->has_least;
+	p->plain_none = p->plain && v->has_none;
+	p->plain &= !v->has_none;
 }
 
 bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
@@ -141,6 +143,12 @@ bool prepared_number(const struct prepared_value *v, const struct sent_words *se
 
 	if (v->plain)
 		return prepared_read(v, sent, number);
+	if (v->plain_none) {
+		bool known = prepared_read(v, sent, number);
+
+		*number = known ? *number : 0;
+		return known && *number != v->value->none;
+	}
 	r = value_read(v->value, sent->words, sent->nwords, sent->unread, sent->returned);
 	*number = r.number;
 	return r.known && !r.none;

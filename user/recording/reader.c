@@ -44,7 +44,8 @@ struct records {
 };
 
 struct recording {
-	int fd; /* -1: it rests */
+	struct recording *of; /* recording_again(): whose definitions and late spans they are; NULL: its own */
+	int fd;               /* -1: it rests */
 	bool owned;
 	char *path; /* of one that is ours */
 	dev_t device;
@@ -54,6 +55,8 @@ struct recording {
 	char *name;
 	uint64_t size;
 	bool damage_said;
+	const char *damage; /* of one that reads another again: what that one has to say; NULL: nothing */
+	uint64_t damaged_at;
 	bool some_left_out; /* there are processes that are no part of the job */
 	struct definitions d;
 	uint64_t definition_bytes;
@@ -70,7 +73,9 @@ struct recording {
 	struct records next; /* for recording_next() */
 	size_t next_place;
 
-	struct span *spans; /* of the chunk last read, for recording_read_chunk() */
+	/* Of the chunk last read, for recording_read_chunk(). */
+	struct span *packed;       /* the spans without the words that they do not have: most have few of them */
+	const struct span **spans; /* where each is */
 	bool *is_late;
 	struct gap *gaps;
 	size_t *gap_before;
@@ -80,6 +85,11 @@ static const char out_of_memory[] = "there is not enough memory to read it";
 
 static void say_damage(struct recording *r, uint64_t at, const char *what)
 {
+	if (r->of) {
+		r->damaged_at = r->damage ? r->damaged_at : at;
+		r->damage = r->damage ?: what;
+		return;
+	}
 	if (!r->damage_said)
 		log_warn("%s: damaged at byte %llu: %s: what was read up to there is used", log_safe(r->name),
 			 (unsigned long long)at, what);
@@ -183,7 +193,9 @@ static const char *read_definitions(struct recording *r, const struct kind *kind
 
 static struct span_bounds bounds_of(const struct recording *r)
 {
-	return (struct span_bounds){ r->d.nthreads, r->d.nprobes, r->d.nsites };
+	const struct definitions *d = recording_definitions(r);
+
+	return (struct span_bounds){ d->nthreads, d->nprobes, d->nsites };
 }
 
 /* --- opening ----------------------------------------------------------- */
@@ -382,25 +394,59 @@ int recording_open_fd(struct recording **recording, int fd, const char *name)
 	return open_checked(recording, fd, false, name);
 }
 
+struct recording *recording_again(struct recording *r)
+{
+	struct recording *again = calloc(1, sizeof(*again));
+
+	if (!again)
+		return NULL;
+	*again = (struct recording){ .of = r,
+				     .fd = r->fd,
+				     .name = r->name,
+				     .size = r->size,
+				     .some_left_out = r->some_left_out,
+				     .packer = packer_new(),
+				     .places = malloc((r->nplaces + 1) * sizeof(*again->places)),
+				     .nplaces = r->nplaces,
+				     .late = r->late };
+	if (!again->packer || !again->places) {
+		recording_close(again);
+		return NULL;
+	}
+	for (size_t i = 0; i < r->nplaces; i++)
+		again->places[i] = r->places[i];
+	return again;
+}
+
+/* What is shared by those that read it again. */
+static void close_whole(struct recording *r)
+{
+	if (r->owned && r->fd >= 0)
+		close(r->fd);
+	definitions_free(&r->d);
+	late_free(&r->late);
+	free(r->name);
+}
+
 void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
-	if (r->owned && r->fd >= 0)
-		close(r->fd);
 	free(r->path);
-	definitions_free(&r->d);
+	if (r->damage)
+		say_damage(r->of, r->damaged_at, r->damage);
+	if (!r->of)
+		close_whole(r);
 	packer_free(r->packer);
 	buffer_free(&r->stored);
 	buffer_free(&r->decoded);
 	span_code_free(&r->code);
 	free(r->places);
-	late_free(&r->late);
+	free(r->packed);
 	free(r->spans);
 	free(r->is_late);
 	free(r->gaps);
 	free(r->gap_before);
-	free(r->name);
 	free(r);
 }
 
@@ -417,12 +463,12 @@ void recording_late_span(const struct recording *r, size_t index, struct span *s
 
 const struct definitions *recording_definitions(const struct recording *r)
 {
-	return &r->d;
+	return r->of ? &r->of->d : &r->d;
 }
 
 bool recording_has_calls(const struct recording *r, const char *name)
 {
-	if (!r->d.run.only_sums)
+	if (!recording_definitions(r)->run.only_sums)
 		return true;
 	log_error("%s: has only sums (gaspbpf monitor -o), no single calls: 'gaspbpf report' and 'gaspbpf compare' say "
 		  "what is in it; 'sudo gaspbpf -p PID -o run.gasp' records calls",
@@ -496,15 +542,60 @@ struct batch {
 
 static int hand_on(struct recording *r, const struct span_sink *sink, struct batch *batch)
 {
+	const struct definitions *d = recording_definitions(r);
 	size_t count = batch->count, i;
 	int error = 0;
 
 	batch->count = 0;
 	if (sink->spans)
-		return count ? sink->spans(sink->context, &r->d, batch->spans, count) : 0;
+		return count ? sink->spans(sink->context, d, batch->spans, count) : 0;
 	for (i = 0; i < count && !error; i++)
-		error = sink->span(sink->context, &r->d, &batch->spans[i]);
+		error = sink->span(sink->context, d, &batch->spans[i]);
 	return error;
+}
+
+/* What recording_chunk_floor() will be asked for, found while spans are read for something else. */
+struct floor {
+	uint64_t time;         /* ns */
+	size_t position;       /* of the next span, with those that are left out */
+	size_t late, late_end; /* the next late span of the chunk, and behind its last one */
+	bool sound;            /* all late ones so far are where they should be */
+};
+
+static struct floor floor_begin(const struct recording *r, size_t index)
+{
+	const struct span_place *place = &r->places[index];
+
+	return (struct floor){
+		.time = UINT64_MAX, .late = place->late, .late_end = place->late + place->nlate, .sound = true
+	};
+}
+
+static void floor_pass_span(const struct recording *r, struct floor *floor, const struct span *span, bool left_out)
+{
+	const struct late_span *late = floor->late < floor->late_end ? &r->late.spans[floor->late] : NULL;
+
+	if (late && late->position == floor->position) {
+		floor->sound &= late_is_copy(late, span);
+		floor->late++;
+	} else if (!left_out && span->start < floor->time) {
+		floor->time = span->start;
+	}
+	floor->position++;
+}
+
+/* The whole chunk was read. */
+static void floor_end(struct recording *r, size_t index, const struct floor *floor)
+{
+	if (!floor->sound || floor->late != floor->late_end)
+		return; /* recording_read_chunk() will say that */
+	r->places[index].floor = floor->time;
+	r->places[index].floor_known = true;
+}
+
+static bool is_left_out(const struct recording *r, uint32_t thread)
+{
+	return r->some_left_out && thread_is_left_out(recording_definitions(r), thread);
 }
 
 int recording_read(struct recording *r, const struct span_sink *sink)
@@ -516,22 +607,30 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 	for (i = 0; i < r->nplaces; i++) {
 		struct records records = { 0 };
 		const char *wrong = records_begin(r, i, &records);
-		bool some = false;
+		struct floor floor = floor_begin(r, i);
+		bool some = false, left_out;
 		int error = 0;
 
 		while (!wrong && !error && (records.nspans || records.ngaps)) {
-			switch (records_next(r, &records, &batch.spans[batch.count], &gap, &wrong)) {
+			struct span *span = &batch.spans[batch.count];
+
+			switch (records_next(r, &records, span, &gap, &wrong)) {
 			case RECORD_SPAN:
 				some = true;
-				if (!thread_is_left_out(&r->d, batch.spans[batch.count].thread) &&
-				    ++batch.count == BATCH)
+				left_out = is_left_out(r, span->thread);
+				floor_pass_span(r, &floor, span, left_out);
+				if (!left_out && ++batch.count == BATCH)
 					error = hand_on(r, sink, &batch);
 				break;
 			case RECORD_GAP:
 				some = true;
 				error = hand_on(r, sink, &batch);
-				if (!error && sink->gap && !thread_is_left_out(&r->d, gap.thread))
-					error = sink->gap(sink->context, &r->d, &gap);
+				if (is_left_out(r, gap.thread))
+					break;
+				if (gap.after < floor.time)
+					floor.time = gap.after;
+				if (!error && sink->gap)
+					error = sink->gap(sink->context, recording_definitions(r), &gap);
 				break;
 			case RECORD_BAD:
 				break; /* wrong is set */
@@ -543,6 +642,8 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 			return error;
 		if (wrong)
 			stop_at(r, i, some, wrong);
+		else
+			floor_end(r, i, &floor);
 	}
 	return 0;
 }
@@ -550,12 +651,13 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 static bool make_room(struct recording *r)
 {
 	if (r->spans)
-		return r->is_late && r->gaps && r->gap_before;
-	r->spans = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->spans));
+		return r->packed && r->is_late && r->gaps && r->gap_before;
+	r->packed = malloc((RECORDING_CHUNK_SPANS + 1) * sizeof(*r->packed)); /* and one that is too many */
+	r->spans = calloc(RECORDING_CHUNK_SPANS + 1, sizeof(*r->spans));
 	r->is_late = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->is_late));
 	r->gaps = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->gaps));
 	r->gap_before = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->gap_before));
-	return r->spans && r->is_late && r->gaps && r->gap_before;
+	return r->packed && r->spans && r->is_late && r->gaps && r->gap_before;
 }
 
 /* Marks the late spans of a chunk; they must be the same spans as their copies. */
@@ -569,7 +671,7 @@ static const char *mark_late(struct recording *r, size_t index, size_t nspans)
 	for (i = place->late; i < place->late + place->nlate; i++) {
 		const struct late_span *late = &r->late.spans[i];
 
-		if (late->position < nspans && late_is_copy(late, &r->spans[late->position]))
+		if (late->position < nspans && late_is_copy(late, r->spans[late->position]))
 			r->is_late[late->position] = true;
 		else
 			wrong = "a late span is not among the spans";
@@ -584,12 +686,12 @@ static void leave_out(struct recording *r, size_t *nspans, size_t *ngaps)
 
 	for (size_t i = 0; i <= *nspans; i++) {
 		for (; gap < *ngaps && r->gap_before[gap] == i; gap++) {
-			if (thread_is_left_out(&r->d, r->gaps[gap].thread))
+			if (is_left_out(r, r->gaps[gap].thread))
 				continue;
 			r->gaps[gaps] = r->gaps[gap];
 			r->gap_before[gaps++] = spans;
 		}
-		if (i == *nspans || thread_is_left_out(&r->d, r->spans[i].thread))
+		if (i == *nspans || is_left_out(r, r->spans[i]->thread))
 			continue;
 		if (spans != i)
 			r->spans[spans] = r->spans[i];
@@ -604,8 +706,8 @@ static uint64_t find_floor(const struct recording_chunk *chunk)
 	uint64_t floor = UINT64_MAX;
 
 	for (size_t i = 0; i < chunk->nspans; i++)
-		if (!chunk->late[i] && chunk->spans[i].start < floor)
-			floor = chunk->spans[i].start;
+		if (!chunk->late[i] && chunk->spans[i]->start < floor)
+			floor = chunk->spans[i]->start;
 	for (size_t i = 0; i < chunk->ngaps; i++)
 		if (chunk->gaps[i].after < floor)
 			floor = chunk->gaps[i].after;
@@ -617,6 +719,7 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 	struct records records = { 0 };
 	size_t nspans = 0, ngaps = 0;
 	const char *wrong, *late_wrong;
+	struct span *span;
 
 	if (index >= r->nplaces)
 		return -ENODATA;
@@ -625,17 +728,19 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 		return -ENOMEM;
 	}
 	wrong = records_begin(r, index, &records);
+	span = r->packed;
 	while (!wrong && (records.nspans || records.ngaps)) {
 		/* records_next() allows no more of each than there is room for; the last one's place is checked by it
 		 * too. */
-		struct span *span = &r->spans[nspans < RECORDING_CHUNK_SPANS ? nspans : RECORDING_CHUNK_SPANS - 1];
 		struct gap *gap = &r->gaps[ngaps < RECORDING_CHUNK_SPANS ? ngaps : RECORDING_CHUNK_SPANS - 1];
 		enum record record = records_next(r, &records, span, gap, &wrong);
 
-		if (record == RECORD_SPAN)
-			nspans++;
-		else if (record == RECORD_GAP)
+		if (record == RECORD_SPAN) {
+			r->spans[nspans++] = span;
+			span = (struct span *)(span->words + span->nwords);
+		} else if (record == RECORD_GAP) {
 			r->gap_before[ngaps++] = nspans;
+		}
 	}
 	late_wrong = mark_late(r, index, nspans);
 	if (!wrong)

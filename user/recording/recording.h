@@ -497,6 +497,12 @@ struct recording;
 int recording_open(struct recording **recording, const char *path);
 /* The same on an open file descriptor that stays the caller's; it is read with pread. */
 int recording_open_fd(struct recording **recording, int fd, const char *name);
+/*
+ * The same file, to be read by another thread at the same time: what was read when it was opened is shared, so the
+ * recording must outlive it. What damage it finds is said when it is closed, unless the recording has said that. NULL:
+ * out of memory, not said.
+ */
+struct recording *recording_again(struct recording *recording);
 const struct definitions *recording_definitions(const struct recording *recording);
 /* For who has nothing to do without single calls: false, said, where the recording has only sums. */
 bool recording_has_calls(const struct recording *recording, const char *name);
@@ -536,7 +542,8 @@ void recording_watch(struct recording *recording, recording_watch_fn watch, void
  * Memory: one decoded chunk and the late spans.
  */
 struct recording_chunk {
-	const struct span *spans; /* in the order of arrival */
+	/* In the order of arrival. Of words only span->nwords are there: what comes behind may be another span. */
+	const struct span *const *spans;
 	size_t nspans;            /* at most RECORDING_CHUNK_SPANS */
 	const bool *late;         /* late[i]: spans[i] is among recording_late() */
 	const struct gap *gaps;   /* in the order of arrival */

@@ -16,30 +16,40 @@
 
 /* --- rows -------------------------------------------------------------------- */
 
-static int row_put(struct sim *sim, struct row *row, const struct item *item, const void *extra)
+/* Makes room for so many bytes at its end. 0 or -ENOMEM. */
+static int row_grow(struct row *row, size_t size)
 {
-	size_t size = sizeof(*item) + item->extra;
+	size_t room = row->room ? 2 * row->room : 4096;
+	uint8_t *larger;
+
+	if (row->head >= row->room / 2 && row->room - (row->tail - row->head) >= size) {
+		memmove(row->data, row->data + row->head, row->tail - row->head);
+		row->tail -= row->head;
+		row->head = 0;
+		return 0;
+	}
+	larger = realloc(row->data, room);
+	if (!larger)
+		return -ENOMEM;
+	row->data = larger;
+	row->room = room;
+	return 0;
+}
+
+/* The item by its value: it is written where it will be, and is nowhere before. */
+static inline int row_put(struct sim *sim, struct row *row, struct item item, const void *extra)
+{
+	size_t size = sizeof(item) + item.extra;
+	struct item *place;
 
 	if (row->head == row->tail)
 		row->head = row->tail = 0;
-	if (row->room - row->tail < size) {
-		if (row->head >= row->room / 2 && row->room - (row->tail - row->head) >= size) {
-			memmove(row->data, row->data + row->head, row->tail - row->head);
-			row->tail -= row->head;
-			row->head = 0;
-		} else {
-			size_t room = row->room ? 2 * row->room : 4096;
-			uint8_t *larger = realloc(row->data, room);
-
-			if (!larger)
-				return -ENOMEM;
-			row->data = larger;
-			row->room = room;
-		}
-	}
-	memcpy(row->data + row->tail, item, sizeof(*item));
-	if (item->extra)
-		memcpy(row->data + row->tail + sizeof(*item), extra, item->extra);
+	if (row->room - row->tail < size && row_grow(row, size))
+		return -ENOMEM;
+	place = (struct item *)(row->data + row->tail);
+	*place = item;
+	if (extra && item.extra)
+		memcpy(place + 1, extra, item.extra);
 	row->tail += size;
 	sim->queued_bytes += size;
 	return 0;
@@ -297,7 +307,7 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 		break;
 	}
 	if (!error && told)
-		error = row_put(sim, &thread->row, &item, extra);
+		error = row_put(sim, &thread->row, item, extra);
 	if (!error)
 		schedule_wake(sim, span->thread);
 	return error ? error : sim->error;
@@ -311,7 +321,7 @@ int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
 
 	if (!sim->writer && thread->feeding)
 		return 0;
-	return row_put(sim, &thread->row, &item, gap);
+	return row_put(sim, &thread->row, item, gap);
 }
 
 /* What comes next is not traced, until a call says otherwise. */
@@ -322,5 +332,5 @@ int feed_control(void *context, const struct definitions *d, uint32_t thread, co
 
 	if (control->value || (!sim->writer && sim->threads[thread].feeding))
 		return 0;
-	return row_put(sim, &sim->threads[thread].row, &item, NULL);
+	return row_put(sim, &sim->threads[thread].row, item, NULL);
 }

@@ -55,6 +55,7 @@ struct mailbox {
 };
 
 #define RECENT_CHANNELS 256 /* a power of two */
+#define RUNS_MOST 32        /* more than 2^32 halves do not wait at once */
 
 struct matcher {
 	struct channel *channels;
@@ -204,43 +205,79 @@ static void match_channel(struct sim *sim, struct channel *channel)
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static bool is_later(const struct half *a, const struct half *b)
 {
-	const struct half *x = *(struct half *const *)a, *y = *(struct half *const *)b;
+	return a->start != b->start ? a->start > b->start : a->thread > b->thread;
+}
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->thread < y->thread ? -1 : x->thread > y->thread;
+static bool is_in_order(const struct half *half)
+{
+	while (half->next && half->start <= half->next->start)
+		half = half->next;
+	return !half->next;
+}
+
+/* Takes off the queue what stands in order at its beginning. */
+static struct half *take_run(struct half **queue)
+{
+	struct half *first = *queue, *last = first;
+
+	while (last->next && !is_later(last, last->next))
+		last = last->next;
+	*queue = last->next;
+	last->next = NULL;
+	return first;
+}
+
+/* Of those that are the same time, the ones of `a` are first. */
+static struct half *merge(struct half *a, struct half *b)
+{
+	struct half *merged = NULL, **end = &merged;
+
+	while (a && b) {
+		struct half **first = is_later(a, b) ? &b : &a;
+
+		*end = *first;
+		end = &(*first)->next;
+		*first = *end;
+	}
+	*end = a ? a : b;
+	return merged;
 }
 
 /*
  * Puts what was fed into the order of time: threads are fed one after the other, and several of a process may use one
- * channel. qsort() is a merge sort here, so calls of one thread with the same time keep their order.
+ * channel. So there are a few runs in order, each of one thread, and calls of one thread with the same time keep their
+ * order. Runs are merged with those that are about as long: runs[i] is of 2^i of them.
  */
-static int sort_fresh(struct channel *channel)
+static void sort_fresh(struct channel *channel)
 {
-	struct half **halves, *half;
-	size_t count = 0, n = 0;
-	bool sorted = true;
+	struct half *runs[RUNS_MOST] = { NULL }, *fresh = channel->fresh.first, *sorted = NULL, *next;
+	unsigned i;
 
-	for (half = channel->fresh.first; half; half = half->next, count++)
-		sorted &= !half->next || half->start <= half->next->start;
-	halves = sorted ? NULL : malloc(count * sizeof(*halves));
-	if (!sorted && !halves)
-		return -ENOMEM;
-	while ((half = channel->fresh.first)) {
-		halves_pop(&channel->fresh);
-		if (sorted)
-			halves_insert(half->is_send ? &channel->sends : &channel->receives, half);
-		else
-			halves[n++] = half;
+	if (!fresh)
+		return;
+	channel->fresh = (struct halves){ NULL, NULL };
+	if (is_in_order(fresh)) {
+		sorted = fresh;
+		fresh = NULL;
 	}
-	if (!sorted)
-		qsort(halves, n, sizeof(*halves), by_start);
-	for (size_t i = 0; i < n; i++)
-		halves_insert(halves[i]->is_send ? &channel->sends : &channel->receives, halves[i]);
-	free(halves);
-	return 0;
+	while (fresh) {
+		struct half *run = take_run(&fresh);
+
+		for (i = 0; i < RUNS_MOST - 1 && runs[i]; i++) {
+			run = merge(runs[i], run);
+			runs[i] = NULL;
+		}
+		runs[i] = merge(runs[i], run);
+	}
+	for (i = 0; i < RUNS_MOST; i++)
+		if (runs[i])
+			sorted = merge(runs[i], sorted);
+	for (; sorted; sorted = next) {
+		next = sorted->next;
+		halves_insert(sorted->is_send ? &channel->sends : &channel->receives, sorted);
+	}
 }
 
 static int await(struct matcher *matcher, struct channel *channel)
@@ -273,8 +310,7 @@ static uint32_t process_of(const struct sim *sim, const struct half *half)
 static void match_mailbox(struct sim *sim, struct mailbox *mailbox)
 {
 	for (struct channel *channel = mailbox->channels; channel; channel = channel->next) {
-		if (sort_fresh(channel))
-			sim->error = -ENOMEM;
+		sort_fresh(channel);
 		match_channel(sim, channel);
 	}
 }
@@ -478,8 +514,7 @@ void match_what_came(struct sim *sim)
 	struct matcher *matcher = sim->matcher;
 
 	for (size_t i = 0; i < matcher->npending; i++) {
-		if (sort_fresh(matcher->pending[i]))
-			sim->error = -ENOMEM;
+		sort_fresh(matcher->pending[i]);
 		match_channel(sim, matcher->pending[i]);
 	}
 }

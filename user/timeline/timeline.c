@@ -302,8 +302,8 @@ static void divide(struct timeline *t, const struct recording_chunk *chunk)
 
 	t->nmet = 0;
 	for (size_t i = 0; i < chunk->nspans; i++) {
-		meet(t, chunk->spans[i].thread);
-		t->threads[chunk->spans[i].thread].nspans++;
+		meet(t, chunk->spans[i]->thread);
+		t->threads[chunk->spans[i]->thread].nspans++;
 	}
 	for (size_t i = 0; i < chunk->ngaps; i++) {
 		meet(t, chunk->gaps[i].thread);
@@ -325,7 +325,7 @@ static void divide(struct timeline *t, const struct recording_chunk *chunk)
 static void distribute(struct timeline *t, const struct recording_chunk *chunk)
 {
 	for (size_t i = 0; i < chunk->nspans; i++) {
-		const struct span *span = &chunk->spans[i];
+		const struct span *span = chunk->spans[i];
 		struct thread *thread = &t->threads[span->thread];
 
 		if (span->end > thread->horizon)
@@ -382,10 +382,10 @@ static int deliver_spans(struct timeline *t, struct thread *thread, const struct
 	int error;
 
 	for (; thread->span < thread->nspans && keys[thread->span].start <= until; thread->span++) {
-		const struct span *span = &chunk->spans[keys[thread->span].index];
+		const struct span *span = chunk->spans[keys[thread->span].index];
 
 		if (thread->span + AHEAD < thread->nspans)
-			fetch(&chunk->spans[keys[thread->span + AHEAD].index]);
+			fetch(chunk->spans[keys[thread->span + AHEAD].index]);
 		while (thread->gap < thread->ngaps &&
 		       chunk->gaps[t->gaps[thread->gaps + thread->gap]].after <= span->start) {
 			const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + thread->gap++]];

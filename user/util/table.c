@@ -4,6 +4,7 @@
  */
 #include "util/table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -133,6 +134,33 @@ static void print_spaces(FILE *out, size_t count)
 	fprintf(out, "%*s", (int)count, "");
 }
 
+/* Columns up to the end of a line's number, as that of "after a.c:12 in main"; 0: there is none. */
+static size_t columns_to_line(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text; text = skip(text, 1), columns++)
+		if (*text == ':' && isdigit((unsigned char)text[1]))
+			return columns + 1 + strspn(text + 1, "0123456789");
+	return 0;
+}
+
+/* The middle is left out; if a line's number would go, what is behind it goes, else what is before. */
+static void print_shortened(FILE *out, const char *text, size_t length, size_t width)
+{
+	size_t room = width - 2, head = room / 2, line = columns_to_line(text);
+	const char *from = text;
+
+	if (line > room)
+		from = skip(text, line - room);
+	else if (line > head)
+		head = room;
+	if (from != text)
+		fprintf(out, "..%.*s", (int)(skip(from, room) - from), from);
+	else
+		fprintf(out, "%.*s..%s", (int)(skip(text, head) - text), text, skip(text, length - (room - head)));
+}
+
 #define PLAIN "\033[0m"
 
 /* painted: as its column says. */
@@ -145,9 +173,7 @@ static void print_cell(FILE *out, const struct column *column, const char *text,
 		fputs(column->paint, out);
 
 	if (length > width) {
-		size_t head = (width - 2) / 2, tail = width - 2 - head;
-
-		fprintf(out, "%.*s..%s", (int)(skip(text, head) - text), text, skip(text, length - tail));
+		print_shortened(out, text, length, width);
 		length = width;
 	} else if (column->left) {
 		fputs(text, out);

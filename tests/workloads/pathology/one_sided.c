@@ -12,12 +12,12 @@
 #include <stdlib.h>
 
 #define ROUNDS_MAX 200
-#define TEXT_SIZE (ROUNDS_MAX * 200)
+#define TEXT_SIZE (ROUNDS_MAX * 250)
 
-enum moment { BEGAN, POSTED, WAITED, TRANSFERRED, COMPLETED, LOCKS, UNLOCKS, HAD, MOMENTS };
+enum moment { BEGAN, POSTED, WAITED, TRANSFERRED, COMPLETED, LOCKS, UNLOCKS, HAD, LEFT, MOMENTS };
 
-static const char *const names[MOMENTS] = { "began",     "posted", "waited",  "transferred",
-					    "completed", "locks",  "unlocks", "had" };
+static const char *const names[MOMENTS] = { "began", "posted",  "waited", "transferred", "completed",
+					    "locks", "unlocks", "had",    "left" };
 static struct job job = { .name = "pathology_one_sided", .rounds = 20 };
 static long who = 1, us = 4000, base = 500;
 static int rank, size, partner, memory[8], value = 1, line_post, line_complete, line_unlock, line_fence;
@@ -119,6 +119,7 @@ static void one_round(long round)
 	}
 	if (pattern == 4)
 		late_to_fence();
+	at[LEFT][round] = job_now();
 }
 
 static char *put_times(char *text, const char *name, const int64_t *times, long count)
