@@ -52,6 +52,8 @@ def arguments():
     parser.add_argument("--long", action="store_true", help="also what takes bpftrace and perf many minutes (attach)")
     parser.add_argument("--figures", action="store_true",
                         help="the parts whose figures stand in the documents: scripts/figures puts them there")
+    parser.add_argument("--keep", action="store_true",
+                        help="of the other parts, keep what an earlier run on this machine wrote down")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     options = parser.parse_args()
     for part in options.parts:
@@ -146,8 +148,22 @@ def progress(text):
         sys.stderr.flush()
 
 
-def as_json(facts, parts):
-    tables = {part: [table.as_json() for table in tables] for part, tables in parts.items()}
+def earlier(facts, parts):
+    """What a run on this machine wrote down of other parts; facts: says so."""
+    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
+    same = ("kernel", "cpu", "cpus", "quick")
+    if not before or any(before["machine"][fact] != facts[fact] for fact in same):
+        sys.exit(f"bench: --keep: {os.path.relpath(RESULTS)} is of no such run")
+    tables = {part: tables for part, tables in before["parts"].items() if part not in parts}
+    was = before["machine"]
+    of = was.get("kept", {})
+    facts["kept"] = {part: of.get(part, {"date": was["date"], "commit": was["commit"]}) for part in tables}
+    facts["seconds"] = {part: seconds for part, seconds in was["seconds"].items() if part in tables}
+    return tables
+
+
+def as_json(facts, parts, kept):
+    tables = kept | {part: [table.as_json() for table in tables] for part, tables in parts.items()}
     return json.dumps({"machine": facts, "parts": tables},
                       separators=(",", ":")).replace('{"title"', '\n{"title"').replace(
         '{"row"', '\n {"row"') + "\n"
@@ -161,7 +177,8 @@ def main():
     facts = machine(options)
     if not options.json:
         print_machine(facts)
-    parts, seconds = {}, {}
+    kept = earlier(facts, options.parts or PARTS) if options.keep else {}
+    parts, seconds = {}, facts.setdefault("seconds", {})
     for part in options.parts or PARTS:
         started = time.monotonic()
         tables = PARTS[part](options, progress)
@@ -172,10 +189,9 @@ def main():
             if not options.json:
                 table.print()
                 sys.stdout.flush()
-        facts["seconds"] = seconds
-        RESULTS.write_text(as_json(facts, parts), encoding="utf-8")  # after each part: a run may be broken off
+        RESULTS.write_text(as_json(facts, parts, kept), encoding="utf-8")  # after each part: a run may be broken off
     if options.json:
-        print(as_json(facts, parts), end="")
+        print(as_json(facts, parts, kept), end="")
     judged = [met for tables in parts.values() for table in tables for _, _, met in table.targets]
     if not options.json:
         print("\nseconds: " + ", ".join(f"{part} {took}" for part, took in seconds.items()))

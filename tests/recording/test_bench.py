@@ -40,6 +40,36 @@ def test_the_figures_of_the_documents_are_of_parts_that_there_are():
     assert len(listed.stdout.split()) > 10 and set(listed.stdout.split()) <= set(named)
 
 
+KEEPS = """
+import json, pathlib, sys
+import bench
+bench.RESULTS = pathlib.Path(sys.argv[1])
+facts = json.loads(sys.argv[2])
+kept = bench.earlier(facts, ["pairs"])
+print(json.dumps([kept, facts]))
+"""
+MACHINE = {"kernel": "6.18", "cpu": "a", "cpus": 2, "quick": False}
+
+
+def earlier(file, **other):
+    return subprocess.run(["/usr/bin/python3", "-c", KEEPS, file, json.dumps({**MACHINE, "date": "d", **other})],
+                          capture_output=True, text=True, timeout=60, check=False, cwd=BENCH,
+                          env={"PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def test_what_an_earlier_run_measured_is_kept_with_its_commit(tmp_path):
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps({
+        "machine": {**MACHINE, "date": "b", "commit": "2", "seconds": {"pairs": 1, "span": 2, "rate": 3},
+                    "kept": {"rate": {"date": "a", "commit": "1"}}},
+        "parts": {"pairs": [1], "span": [2], "rate": [3]}}))
+    kept, facts = json.loads(earlier(file).stdout)
+    assert kept == {"span": [2], "rate": [3]} and facts["seconds"] == {"span": 2, "rate": 3}
+    assert facts["kept"] == {"span": {"date": "b", "commit": "2"}, "rate": {"date": "a", "commit": "1"}}
+    for told in (earlier(file, cpu="b"), earlier(file, quick=True), earlier(tmp_path / "none")):
+        assert told.returncode == 1 and "is of no such run" in told.stderr
+
+
 def test_what_the_made_up_job_sends_is_received(tmp_path):
     """Else a simulation would keep all of it, and its memory would be no figure."""
     recording = tmp_path / "generated.gasp"
