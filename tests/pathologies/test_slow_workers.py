@@ -52,6 +52,7 @@ def test_a_slow_worker(job, observe, tmp_path):
     finding, = (finding for finding in findings if finding["kind"] == "slow_worker")
     slow = cells(only)[1, "work"]
     assert finding["tid"] == slow["tid"] and "work" in finding["text"]
+    assert "it is asleep for at least" in finding["text"]  # as these tasks work by sleeping
     (tasks, ns), (others, theirs) = own["ran"][1]["work"], own["ran"][0]["work"]
     planted = ns - tasks * theirs / others
     assert abs(finding["weight_ns"] - planted) <= 0.1 * planted + 10_000_000  # on a busy machine

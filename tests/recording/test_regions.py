@@ -246,6 +246,20 @@ def test_who_had_no_processor_is_late_too(tmp_path):
     assert not report(tmp_path, threads(3) + rounds(10, always_2) + queued(1, 100, 1))[1]
 
 
+@pytest.mark.parametrize("ran, words", [(40, "asleep for at least 80 % of its shares"), (120, "")])
+def test_a_late_thread_that_sleeps(tmp_path, ran, words):
+    """Its shares take 200 ms, and in all of its life it was so long on a CPU: it waits for what nobody saw."""
+    _, (finding,) = report(tmp_path, threads(3) + rounds(20, always_2) + f"scheduled 2 {250 * MS} {ran * MS} 0 2 0\n")
+    assert words in finding["text"] and ("asleep" in finding["text"]) == bool(words)
+
+
+def test_a_condition(tmp_path):
+    """Of the longest shares, 10 ms, a third is more than the mean ones have."""
+    recording = compose(tmp_path / "run.gasp", threads(3) + rounds(20, always_2))
+    for limit, status in ((33, 3), (34, 0)):
+        assert gaspbpf.run("report", "--fail-on", f"regions>{limit}", recording).returncode == status
+
+
 def test_waits_inside_are_told_elsewhere(tmp_path):
     """1 and 3 work less and wait at a barrier; all shares end at about the same time."""
     inside, at = "", 0
@@ -333,3 +347,6 @@ def test_a_job_without_regions_has_no_such_section(tmp_path):
     recording = compose(tmp_path / "run.gasp", threads(2) + call(1, 0, 10, "pthread_mutex_lock", mutex=1))
     result = gaspbpf.run("report", "--json", recording)
     assert "regions" not in json.loads(result.stdout)
+    assert "Regions" not in gaspbpf.run("report", recording).stdout
+    asked = gaspbpf.run("report", "--section", "regions", recording)
+    assert asked.returncode == 0 and "Regions of several threads: nothing of it was seen." in asked.stdout

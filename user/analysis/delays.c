@@ -10,6 +10,7 @@
  */
 #include "analysis/delays.h"
 #include "analysis/printer.h"
+#include "analysis/scheduling.h"
 #include "analysis/put.h"
 
 #include <errno.h>
@@ -217,17 +218,16 @@ static void how_long(const struct delays *s, const struct delay *delay, const st
 		     size_t room)
 {
 	const struct def_thread *thread = &s->d->threads[delay->deed.thread];
-	uint64_t awake = thread->run + thread->queued;
-	char its[FORMAT_SIZE], theirs[FORMAT_SIZE];
+	char its[FORMAT_SIZE], theirs[FORMAT_SIZE], asleep[60];
 	size_t at = 0;
 
 	*text = '\0';
 	if (others->threads && delay->times)
 		at = snprintf(text, room, ", %s each time on average, the others %s,",
 			      format_time(its, delay->lasted / delay->times), format_time(theirs, others->mean));
-	if (thread->observed && thread->queue_known && delay->deed.doing == DOING_WORK && awake < delay->lasted / 2)
-		snprintf(text + at, room - at, "%s asleep for at least %.0f %% of that,", at ? "" : ",",
-			 percent(delay->lasted - awake, delay->lasted));
+	if (delay->deed.doing == DOING_WORK &&
+	    *scheduling_asleep(thread, delay->lasted, "that", asleep, sizeof(asleep)))
+		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", asleep);
 }
 
 /* How long it takes, of all times that the thread does that. */

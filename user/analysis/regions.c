@@ -532,6 +532,22 @@ static bool possible(const struct definitions *d)
 	return false;
 }
 
+/* What is missing to even shares, of the longest ones. */
+static bool figure(void *state, const struct report *r, const char *name, double *value)
+{
+	const struct regions *s = state;
+	double longest = 0, mean = 0;
+
+	if (strcmp(name, "regions"))
+		return false;
+	for (size_t i = 0; i < s->nrows; i++) {
+		longest += s->rows[i].sums.most;
+		mean += s->rows[i].sums.mean_work;
+	}
+	*value = longest > 0 ? 100 * (1 - mean / longest) : 0;
+	return longest > 0;
+}
+
 const struct analysis analysis_regions = {
 	.name = "regions",
 	.title = "Regions of several threads",
@@ -542,6 +558,7 @@ const struct analysis analysis_regions = {
 	.event = event,
 	.gap = gap,
 	.end = end,
+	.figure = figure,
 	.print = regions_print,
 	.json = regions_json,
 	.free = regions_free,

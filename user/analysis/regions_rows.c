@@ -285,19 +285,21 @@ static bool is_uneven(const struct regions *s, const struct region *region, uint
 	return gain > queued_in_region(s, number) || (last && works_more(s, number, last, worth));
 }
 
-/* "; worker-2 (tid 17) is the last in 97 %" */
+/* "; worker-2 (tid 17) is the last in 97 %, asleep for at least 60 % of its shares" */
 static void who_is_last(const struct regions *s, const struct region *region, char *text, size_t room)
 {
 	const struct region_member *last = region_last(s, region - s->regions);
 	size_t count;
 	const struct region_member *most = region_members(s, region - s->regions, &count);
-	char label[LABEL_ROOM];
+	char label[LABEL_ROOM], asleep[60];
+	bool sleeps = count && *scheduling_asleep(&s->d->threads[most->thread], most->work, "its shares", asleep,
+						  sizeof(asleep));
 
 	*text = '\0';
 	if (count && region->sums.judged >= LEAST_MEETINGS && (last || most->last * count >= 2 * most->came))
-		snprintf(text, room, "; %s is the last in %.0f %%%s",
+		snprintf(text, room, "; %s is the last in %.0f %%%s%s%s",
 			 thread_label(s->d, most->thread, label, sizeof(label)), percent(most->last, most->came),
-			 last ? "" : ", which may be chance");
+			 last ? "" : ", which may be chance", sleeps ? ", " : "", sleeps ? asleep : "");
 	else if (region->sums.judged >= LEAST_MEETINGS)
 		snprintf(text, room, "; who is the last goes by turns");
 }

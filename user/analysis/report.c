@@ -491,7 +491,10 @@ int reporter_figure(struct reporter *r, const char *name, double *value)
 int reporter_explain(struct reporter *r, unsigned number, FILE *out, const struct report_style *style)
 {
 	int error = reporter_finish(r);
-	struct printer p = { .r = &r->report, .style = style, .out = out, .error = &error, .bold = "", .plain = "" };
+	bool said;
+	struct printer p = {
+		.r = &r->report, .style = style, .out = out, .error = &error, .said = &said, .bold = "", .plain = ""
+	};
 
 	if (error)
 		return error;
@@ -541,11 +544,13 @@ static void say_only_sums(const struct reporter *r, const struct printer *p)
 int reporter_print(struct reporter *r, FILE *out, const struct report_style *style)
 {
 	int error = reporter_finish(r);
+	bool said;
 	struct printer p = {
 		.r = &r->report,
 		.style = style,
 		.out = out,
 		.error = &error,
+		.said = &said,
 		.bold = style->colour ? "\033[1m" : "",
 		.plain = style->colour ? "\033[0m" : "",
 		.bar_paint = style->colour ? "\033[36m" : NULL,
@@ -559,8 +564,11 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 		p.title = r->all[i].is->title;
 		p.warns = r->all[i].is->of_waiting;
 		p.whole = r->all[i].chosen;
+		said = !r->some || !r->all[i].chosen || !p.title || lacks_calls(r, &r->all[i]);
 		if (has_text(r, &r->all[i]))
 			r->all[i].is->print(r->all[i].state, &p);
+		if (!said)
+			fprintf(out, "\n%s: nothing of it was seen.\n", p.title);
 	}
 	if (error)
 		return error;

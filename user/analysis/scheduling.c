@@ -228,6 +228,16 @@ static int find(void *state, struct report *r)
 	return s->nstarved ? tell(s, r) : 0;
 }
 
+const char *scheduling_asleep(const struct def_thread *thread, uint64_t ns, const char *what, char *text, size_t room)
+{
+	uint64_t awake = scheduling_ran(thread) + scheduling_queued(thread);
+
+	*text = '\0';
+	if (thread->observed && thread->queue_known && awake < ns / 2)
+		snprintf(text, room, "asleep for at least %.0f %% of %s", percent(ns - awake, ns), what);
+	return text;
+}
+
 int scheduling_warning(const struct report *r, char *text, size_t room)
 {
 	struct people who = { 0 };

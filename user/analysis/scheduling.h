@@ -37,6 +37,12 @@ static inline uint64_t scheduling_queued(const struct def_thread *thread)
 }
 
 /*
+ * scheduling.c: "asleep for at least 62 % of its shares", of what takes a thread so many ns and seems to be work: where
+ * that cannot be for half of them, since in all of its life it was no longer on a CPU, or waiting for one; else "".
+ */
+const char *scheduling_asleep(const struct def_thread *thread, uint64_t ns, const char *what, char *text, size_t room);
+
+/*
  * scheduling.c: that some threads had no CPU for much of their time, so that their waiting is partly for one, in a
  * sentence; "": there are none. Into text. 0 or -ENOMEM.
  */

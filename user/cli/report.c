@@ -233,7 +233,7 @@ static int print_sections(void)
 
 static void ask(struct reporter *reporter, const struct options *o)
 {
-	static const char *const judged[] = { "efficiency", "wait_states", "delays", "findings" };
+	static const char *const judged[] = { "efficiency", "regions", "wait_states", "delays", "tasks", "findings" };
 
 	if (o->counters)
 		reporter_ask(reporter, "counters");
