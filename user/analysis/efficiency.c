@@ -45,13 +45,21 @@ static void print(void *state, const struct printer *p)
 		{ "    Serialisation", e->serialisation, "the same on an ideal network: waiting for others" },
 		{ "    Transfer", e->transfer, "time on an ideal network, of the run" },
 	};
-	char text[FORMAT_SIZE];
+	char text[FORMAT_SIZE], time[FORMAT_SIZE], note[200];
 
 	if (!e->threads)
 		return;
-	printer_heading(p, "  (as POP defines them, of the threads that have to do with others)");
+	snprintf(note, sizeof(note),
+		 "  (as POP defines them, of the %zu threads that have to do with others, in the %s between the "
+		 "runtime's start and its end)",
+		 (size_t)e->threads, format_time(time, e->time));
+	printer_heading(p, note);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		fprintf(p->out, "  %-20s %6s  %s\n", rows[i].name, share(text, rows[i].value), rows[i].means);
+	if (e->serialisation < 0 && e->time)
+		printer_paragraph(p, "-",
+				  "not known: simulated on an ideal network, the run would take longer than it did: "
+				  "something that it waited for was not seen.");
 }
 
 static void put_share(struct json *j, const char *key, double value)
