@@ -354,7 +354,8 @@ static void add_edges(struct solver *s, const struct bounds *b)
 						       .least = (double)bound->least,
 						       .time = (double)(bound->time - b->start) / s->width };
 	}
-	qsort(s->edges, s->nedges, sizeof(*s->edges), by_bucket);
+	if (s->nedges)
+		qsort(s->edges, s->nedges, sizeof(*s->edges), by_bucket);
 	for (size_t i = 0, k = 0; k <= s->buckets; k++) {
 		while (i < s->nedges && s->edges[i].time < (double)k)
 			i++;

@@ -673,8 +673,10 @@ int join_finish(struct join *join)
 {
 	struct definitions *d = join->d;
 
-	qsort(d->steps, d->nsteps, sizeof(*d->steps), by_time_of_step);
-	qsort(d->controls, d->ncontrols, sizeof(*d->controls), by_time_of_control);
+	if (d->nsteps)
+		qsort(d->steps, d->nsteps, sizeof(*d->steps), by_time_of_step);
+	if (d->ncontrols)
+		qsort(d->controls, d->ncontrols, sizeof(*d->controls), by_time_of_control);
 	if (join->open_ended)
 		d->run.queues_until = 0;
 	return name_nodes(d);
