@@ -245,4 +245,5 @@ def test_no_churn(tmp_path, different):
 
 def test_nothing_where_nothing_is_allocated(tmp_path):
     memory = Memory(tmp_path, composed.LATE_SENDER)
-    assert memory.heaps == memory.sites == [] and "Memory" not in memory.text() + memory.text("--section", "memory")
+    assert memory.heaps == memory.sites == [] and "Memory" not in memory.text()
+    assert "Memory: this recording has nothing of it." in memory.text("--section", "memory")

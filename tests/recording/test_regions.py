@@ -349,4 +349,4 @@ def test_a_job_without_regions_has_no_such_section(tmp_path):
     assert "regions" not in json.loads(result.stdout)
     assert "Regions" not in gaspbpf.run("report", recording).stdout
     asked = gaspbpf.run("report", "--section", "regions", recording)
-    assert asked.returncode == 0 and "Regions of several threads: nothing of it was seen." in asked.stdout
+    assert asked.returncode == 0 and "Regions of several threads: this recording has nothing of it." in asked.stdout

@@ -112,7 +112,8 @@ void printer_heading(const struct printer *p, const char *note)
 				       .width = p->style->width ? p->style->width : TEXT_WIDTH,
 				       .at = strlen(p->title) + 1 };
 
-	*p->said = true;
+	if (p->said)
+		*p->said = true;
 	fprintf(p->out, "\n%s%s%s%s", p->bold, p->title, p->plain, *note ? " " : "");
 	paragraph_words(&paragraph, "%s", note);
 	paragraph_end(&paragraph);

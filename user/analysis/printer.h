@@ -23,7 +23,7 @@ struct printer {
 	FILE *out;
 	const char *bold, *plain; /* "" where there are no colours, */
 	const char *bar_paint;    /* then NULL: the colour of bars */
-	bool *said;               /* it has had its heading */
+	bool *said;               /* it has had its heading; NULL: nobody asks */
 	int *error;               /* the first; what was printed is not whole then */
 };
 

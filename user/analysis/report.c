@@ -568,7 +568,7 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 		if (has_text(r, &r->all[i]))
 			r->all[i].is->print(r->all[i].state, &p);
 		if (!said)
-			fprintf(out, "\n%s: nothing of it was seen.\n", p.title);
+			fprintf(out, "\n%s: this recording has nothing of it.\n", p.title);
 	}
 	if (error)
 		return error;
