@@ -15,7 +15,7 @@ DOCUMENTS = sorted([TOP / "README.md", TOP / "CONTRIBUTING.md", *(TOP / "docs").
                     *TOP.glob("[!.]*/README.md")])
 # Of other programs: long options that documents name, and that are not ours.
 FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler",
-           "--figures": "bench.py", "--long": "bench.py", "--quick": "bench.py",
+           "--figures": "bench.py", "--keep": "bench.py", "--long": "bench.py", "--quick": "bench.py",
            "--sample": "scripts/suites", "--install": "scripts/real", "--seeds": "nasty.py"}
 
 
