@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "merge/merge.h"
 #include "util/files.h"
 #include "util/log.h"
@@ -45,16 +46,10 @@ static const char about[] =
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
-	size_t length;
 
 	switch (key) {
 	case 'o':
-		length = strlen(argument);
-		if (length < 6 || strcmp(argument + length - 5, ".gasp"))
-			argp_error(state,
-				   "-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes "
-				   "others of it)",
-				   log_safe(argument));
+		output_check_recording(state, argument);
 		o->output = argument;
 		return 0;
 	case KEY_KEEP_CLOCKS:

@@ -199,9 +199,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 				   "nothing to monitor: give --all, --comm, --cgroup, --user, --slurm-job or -p");
 		if (o->service.listen && !o->json && !o->interval)
 			o->quiet = true;
-		if (has_sums(o) && output_kind(o->output) != OUTPUT_RECORDING)
-			argp_error(state, "-o %s: what was counted is a recording: its name ends in .gasp",
-				   log_safe(o->output));
+		if (has_sums(o))
+			output_check_recording(state, o->output);
 		wrong = o->output && o->flight.on ? flight_set_path(&o->flight, o->output) : NULL;
 		if (wrong)
 			argp_error(state, "-o %s: %s", log_safe(o->output), wrong);

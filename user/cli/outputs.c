@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,6 +21,15 @@ enum output_kind output_kind(const char *path)
 	if (has_suffix(path, ".gasp"))
 		return OUTPUT_RECORDING;
 	return exporter_for(path) ? OUTPUT_EXPORT : OUTPUT_UNKNOWN;
+}
+
+void output_check_recording(const struct argp_state *state, const char *path)
+{
+	if (output_kind(path) != OUTPUT_RECORDING)
+		argp_error(
+			state,
+			"-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes others of it)",
+			log_safe(path));
 }
 
 /* path NULL: an unnamed one, that the exports are made from. */

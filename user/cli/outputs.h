@@ -39,6 +39,10 @@ struct outputs {
 enum output_kind { OUTPUT_UNKNOWN, OUTPUT_RECORDING, OUTPUT_EXPORT };
 /* By the suffix: .gasp records, the exporters' export. */
 enum output_kind output_kind(const char *path);
+struct argp_state;
+/* Of a command that writes a recording and nothing else: ends with a usage error where the name is of something else.
+ */
+void output_check_recording(const struct argp_state *state, const char *path);
 
 /*
  * Opens all -o files, so that a mistake is told before anything is attached. What is in them stays until

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "simulate/simulate.h"
 #include "util/files.h"
 #include "util/format.h"
@@ -57,7 +58,6 @@ static char *help_filter(int key, const char *text, void *input)
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
-	size_t length;
 
 	switch (key) {
 	case KEY_PLUGIN:
@@ -73,12 +73,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->plugin = argument;
 		return 0;
 	case 'o':
-		length = strlen(argument);
-		if (length < 6 || strcmp(argument + length - 5, ".gasp"))
-			argp_error(state,
-				   "-o %s: the result is a recording: its name ends in .gasp ('gaspbpf export' makes "
-				   "others of it)",
-				   log_safe(argument));
+		output_check_recording(state, argument);
 		o->output = argument;
 		return 0;
 	case KEY_PATIENCE:
