@@ -31,6 +31,10 @@ def wait(tid, start, end, win=7):
     return call(tid, start, end, "MPI_Win_wait", win=win)
 
 
+def barrier(tid, start, end):
+    return call(tid, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+
+
 def test_a_late_post_and_a_late_complete(tmp_path):
     """Rank 0 waits in its start until rank 1 posts; rank 1 in its wait for the put, and after that for the complete."""
     seen = report(tmp_path, ranks(2) + start(1, 100, 310) + put(1, 340, 350, 1) + complete(1, 380, 390)
@@ -39,6 +43,19 @@ def test_a_late_post_and_a_late_complete(tmp_path):
     assert causes(seen)[2, "computes", ("INIT", "WIN_POST")] == (200, 0)
     assert causes(seen)[1, "computes", ("PUT", "WIN_COMPLETE")] == (30, 0)
     assert seen["wait_states"]["untold"] == 0
+
+
+def test_who_is_waited_for_is_no_victim(tmp_path):
+    """Rank 1 posts late, rank 0 is late at the barrier for that, and rank 1 waits there for it: for itself, in the end."""
+    text = ranks(2)
+    for at in range(0, 40 * 1_000_000, 1_000_000):
+        text += start(1, at + 100, at + 600_310) + put(1, at + 600_340, at + 600_350, 1)
+        text += complete(1, at + 600_380, at + 600_390) + barrier(1, at + 700_000, at + 900_000)
+        text += post(2, at + 600_300, at + 600_305) + wait(2, at + 600_320, at + 600_395)
+        text += barrier(2, at + 600_400, at + 900_000)
+    seen = report(tmp_path, text)
+    finding = next(one for one in seen["findings"] if one["kind"] == "delay" and one["tid"] == 2)
+    assert [one["tid"] for one in finding["victims"]] == [1] and "while rank 0 waits for it" in finding["text"]
 
 
 @pytest.mark.parametrize("began, transferred, completed", [

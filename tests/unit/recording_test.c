@@ -62,6 +62,17 @@ static void compare_all(struct job *job, struct recording *recording)
 	assert_int_equal(recording_read(recording, &sink), 0);
 }
 
+/* Runs it, records it and opens that. The recording's descriptor. */
+static int open_job(struct job *job, size_t calls, struct recording **recording)
+{
+	int fd;
+
+	run_job(job, calls);
+	fd = record(job);
+	assert_int_equal(recording_open_fd(recording, fd, "job.gasp"), 0);
+	return fd;
+}
+
 /* --- the stories ------------------------------------------------------- */
 
 static void spans_come_back_as_they_were(void **state)
@@ -70,9 +81,7 @@ static void spans_come_back_as_they_were(void **state)
 	struct job job;
 	int fd;
 
-	run_job(&job, 200000);
-	fd = record(&job);
-	assert_int_equal(recording_open_fd(&recording, fd, "job.gasp"), 0);
+	fd = open_job(&job, 200000, &recording);
 	assert_true(recording_chunks(recording) > 2);
 	compare_all(&job, recording);
 	assert_int_equal(job.seen_spans, job.nspans);
@@ -92,9 +101,7 @@ static void it_is_read_twice_at_once(void **state)
 	struct job job;
 	int fd;
 
-	run_job(&job, 200000);
-	fd = record(&job);
-	assert_int_equal(recording_open_fd(&recording, fd, "job.gasp"), 0);
+	fd = open_job(&job, 200000, &recording);
 	again = recording_again(recording);
 	assert_non_null(again);
 	assert_ptr_equal(recording_definitions(again), recording_definitions(recording));
@@ -107,6 +114,62 @@ static void it_is_read_twice_at_once(void **state)
 	recording_close(again);
 	compare_all(&job, recording);
 	assert_int_equal(job.seen_spans, job.nspans);
+	recording_close(recording);
+	close(fd);
+	job_free(&job);
+}
+
+static void copy_to(int fd, const char *path)
+{
+	char bytes[65536];
+	off_t at = 0;
+	ssize_t got;
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(to >= 0);
+	for (; (got = pread(fd, bytes, sizeof(bytes), at)) > 0; at += got)
+		assert_int_equal(write(to, bytes, got), got);
+	close(to);
+}
+
+static size_t spans_until_the_end(struct recording *recording, bool rests)
+{
+	struct recorded_item item;
+	size_t count = 0;
+
+	do {
+		assert_int_equal(recording_next(recording, &item), 0);
+		count += item.what == RECORDED_SPAN;
+		if (rests)
+			recording_rest(recording);
+	} while (item.what != RECORDED_END);
+	return count;
+}
+
+/* Its file is closed between any two records; and it must be the same one when it is opened again. */
+static void a_recording_that_rests(void **state)
+{
+	struct recording *recording, *resting;
+	struct recorded_item item;
+	char folder[] = "/tmp/gaspbpf-test-XXXXXX";
+	struct job job;
+	int fd = open_job(&job, 200000, &recording);
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	copy_to(fd, "a.gasp");
+	copy_to(fd, "b.gasp");
+	assert_int_equal(recording_open(&resting, "a.gasp"), 0);
+	assert_int_equal(spans_until_the_end(resting, true), job.nspans);
+	recording_rewind(resting);
+	assert_int_equal(recording_next(resting, &item), 0);
+	recording_rest(resting);
+	assert_int_equal(rename("b.gasp", "a.gasp"), 0);
+	assert_true(spans_until_the_end(resting, true) < job.nspans - 1);
+	recording_close(resting);
+	assert_int_equal(unlink("a.gasp"), 0);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(folder), 0);
 	recording_close(recording);
 	close(fd);
 	job_free(&job);
@@ -126,9 +189,7 @@ static void how_far_back_a_chunk_reaches(void **state)
 	struct job job;
 	int fd;
 
-	run_job(&job, 200000);
-	fd = record(&job);
-	assert_int_equal(recording_open_fd(&recording, fd, "job.gasp"), 0);
+	fd = open_job(&job, 200000, &recording);
 	again = recording_again(recording);
 	assert_non_null(again);
 	assert_int_equal(recording_read(again, &sink), 0);
@@ -245,9 +306,7 @@ static void late_spans_are_known_beforehand(void **state)
 	struct job job;
 	int fd;
 
-	run_job(&job, 300000);
-	fd = record(&job);
-	assert_int_equal(recording_open_fd(&recording, fd, "job.gasp"), 0);
+	fd = open_job(&job, 300000, &recording);
 	late = recording_late(recording, &count);
 	assert_true(count > 0);
 	for (i = 1; i < count; i++)
@@ -524,6 +583,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spans_come_back_as_they_were),
 		cmocka_unit_test(it_is_read_twice_at_once),
+		cmocka_unit_test(a_recording_that_rests),
 		cmocka_unit_test(how_far_back_a_chunk_reaches),
 		cmocka_unit_test(definitions_come_back_as_they_ended),
 		cmocka_unit_test(late_spans_are_known_beforehand),

@@ -44,7 +44,7 @@ const char *records_begin(struct recording *r, size_t index, struct records *rec
 }
 
 enum record records_next(struct recording *r, struct records *records, struct span *span, struct gap *gap,
-				const char **wrong)
+			 const char **wrong)
 {
 	enum record record;
 
