@@ -46,7 +46,7 @@ def test_a_late_post_and_a_late_complete(tmp_path):
 
 
 def test_who_is_waited_for_is_no_victim(tmp_path):
-    """Rank 1 posts late, rank 0 is late at the barrier for that, and rank 1 waits there for it: for itself, in the end."""
+    """Rank 1 posts late, rank 0 is late at the barrier for that, and rank 1 waits there: for itself, in the end."""
     text = ranks(2)
     for at in range(0, 40 * 1_000_000, 1_000_000):
         text += start(1, at + 100, at + 600_310) + put(1, at + 600_340, at + 600_350, 1)
