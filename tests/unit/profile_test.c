@@ -397,6 +397,23 @@ static void moments_count_once_where_calls_overlap(void **state)
 	run_close(&run);
 }
 
+/* A function that stays on its stack ends inside of one that does not: before anything tells that it was inside. */
+static void moments_count_once_before_the_first_call_that_overlaps(void **state)
+{
+	(void)state;
+	struct run run;
+
+	run_open(&run, 1, 1);
+	run.d.probes[WORK].marks = MARK_STACKED;
+	span(&run, 0, LOCK, 0, 1010 * MS, 1030 * MS, GB_END_RETURN);
+	span(&run, 0, LOCK, 0, 1040 * MS, 1045 * MS, GB_END_RETURN);
+	span(&run, 0, WORK, 0, 1000 * MS, 1060 * MS, GB_END_RETURN);
+	assert_int_equal(tally_of(&run, "GASP_TEST_LOCK").self, 25 * MS);
+	assert_int_equal(tally_of(&run, "GASP_TEST_WORK").self, 35 * MS);
+	assert_int_equal(tally_of(&run, "GASP_TEST_WORK").total, 60 * MS);
+	run_close(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +431,7 @@ int main(void)
 		cmocka_unit_test(unknown_bytes_are_not_zero),
 		cmocka_unit_test(tables_fit_eighty_columns),
 		cmocka_unit_test(moments_count_once_where_calls_overlap),
+		cmocka_unit_test(moments_count_once_before_the_first_call_that_overlaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ struct accounted_probe {
 	bool opaque;      /* all time inside is this group's */
 	bool inner;       /* calls that the runtime makes to itself */
 	bool team, share; /* MARK_TEAM, MARK_SHARE */
-	bool stacked;     /* its threads may change stacks within its calls: these overlap in any way, all at depth 0 */
+	bool stacked;     /* threads change stacks within calls of some probe: these overlap in any way, all at depth 0 */
 	struct payload_plan *payload; /* NULL: its calls move nothing */
 };
 
@@ -106,7 +106,7 @@ struct nesting {
 		enum group kind;
 		uint64_t time, group[GROUPS];
 	} latest;               /* the call that was added last, with all inside */
-	bool stacked;           /* has had calls that overlap in any way; from then on: */
+	bool stacked;           /* its calls may overlap in any way: */
 	struct covered covered; /* when any outermost call was in progress */
 };
 

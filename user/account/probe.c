@@ -25,6 +25,18 @@ static uint32_t runtime_of(const struct definitions *d, uint32_t index)
 	return index;
 }
 
+/*
+ * Calls that overlap are told of when they end. So a thread's calls have to be looked at in that way from its first one
+ * on, and not only from the first that may overlap: what ended before that one was inside it.
+ */
+static bool any_stacked(const struct definitions *d)
+{
+	for (uint32_t i = 0; i < d->nprobes; i++)
+		if (d->probes[i].marks & MARK_STACKED)
+			return true;
+	return false;
+}
+
 int account_probe(struct accounted_probe *probe, struct event_names *names, const struct definitions *d, uint32_t index)
 {
 	const struct def_probe *def = &d->probes[index];
@@ -38,7 +50,7 @@ int account_probe(struct accounted_probe *probe, struct event_names *names, cons
 		/* What the caller does of a region itself is no waiting. */
 		.opaque = group_is_opaque(group) && !(def->marks & MARK_TEAM),
 		.inner = def->marks & MARK_INNER,
-		.stacked = def->marks & MARK_STACKED,
+		.stacked = any_stacked(d),
 		.team = def->marks & MARK_TEAM,
 		.share = def->marks & MARK_SHARE,
 	};
