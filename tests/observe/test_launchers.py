@@ -4,11 +4,13 @@ exactly."""
 import json
 import os
 import pathlib
+import shutil
 import sys
 
 import pytest
 
 import gaspbpf
+import placing
 import remains
 import truth
 from following import calls_by_process, gated, json_of, runtime  # noqa: F401 (fixtures)
@@ -143,17 +145,22 @@ def test_what_turns_out_to_be_a_launcher(runtime, tmp_path, models_wish):  # noq
     assert json.loads(gaspbpf.run("report", "--json", tmp_path / "run.gasp").stdout) == report
 
 
-def test_joining_a_wrapper_looks_at_its_child(job, observe):
-    target = job(["timeout", "600", THREADS]).wait_ready()
+def test_joining_a_wrapper_looks_at_its_child(job, observe, tmp_path):
+    """And at nobody else who maps the same library. (It is a copy, so that no other test's probes are in it.)"""
+    shutil.copy(placing.LIBRARIES / "libc.so.6", tmp_path)
+    own = {"LD_LIBRARY_PATH": str(tmp_path)}
+    target = job(["timeout", "600", THREADS], env=own).wait_ready()
+    bystander = job([THREADS], env=own).wait_ready()
     watcher = observe("-p", target.process.pid, "--json")
     target.work()
+    bystander.work()
+    assert gaspbpf.breakpoints(target.pids()[0]) and not gaspbpf.breakpoints(bystander.process.pid)
     status, out, errors = watcher.stop()
     assert status == 0, errors
     report = consistent(json.loads(out))
-    assert target.end() == 0
+    assert [each.end() for each in (target, bystander)] == [0, 0]
     assert pids(report) == set(target.pids()) and left_out(report) == {"launcher": {"timeout"}}
     assert gaspbpf.events(report)["GASP_C_MALLOC"]["calls"] == truth.functions(target)[0]["malloc"]["calls"]
-    assert not gaspbpf.breakpoints(os.getpid())
 
 
 def test_joining_a_script_goes_on_with_its_later_jobs(runtime, gated, observe, tmp_path):  # noqa: F811
