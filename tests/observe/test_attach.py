@@ -4,7 +4,6 @@ processes."""
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -16,7 +15,6 @@ import truth
 
 MULTI_RUNGS = ["session", "multi"]  # on `perf` each probe is a link of its own
 RUNGS = [*MULTI_RUNGS, "perf"]
-LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 OPENSHMEM = "liboshmem.so.40"
 
 
@@ -26,30 +24,6 @@ def links_held(pid):
     for info in pathlib.Path(f"/proc/{pid}/fdinfo").glob("*"):
         types += re.findall(r"^link_type:\s*(\S+)$", info.read_text(), re.MULTILINE)
     return {kind: types.count(kind) for kind in set(types) - {"raw_tracepoint", "tracing"}}
-
-
-def copy_of(name, folder):
-    """A library of this system as a file of its own: no other process maps it, and nobody else's probes are in it."""
-    shutil.copy(LIBRARIES / name, folder / name)
-    return folder / name
-
-
-def changed_text(pid, file):
-    """Bytes of a file's code that a process has otherwise than the file: all of them are looked at."""
-    changed = 0
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory, open(file, "rb") as text:
-        areas = [line.split(maxsplit=5) for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
-        areas = [area for area in areas if "x" in area[1] and area[5:] == [str(file)]]
-        assert areas
-        for area, _, offset, *_ in areas:
-            start, end = (int(number, 16) for number in area.split("-"))
-            memory.seek(start)
-            text.seek(int(offset, 16))
-            expected = text.read(end - start)
-            there = memory.read(end - start)[:len(expected)]
-            if there != expected:
-                changed += sum(a != b for a, b in zip(there, expected))
-    return changed
 
 
 # --- many functions
@@ -66,13 +40,13 @@ def test_hundreds_of_functions_are_one_link_for_a_kind(job, observe, tmp_path, r
     """All functions of OpenSHMEM's library, whether called or not: one link for calls and returns on `session`, one for
     each on `multi`; one more for those whose calls alone are of interest, one for the process's dynamic linker, and one
     for MPI_Pcontrol() in the library below."""
-    library = copy_of(OPENSHMEM, tmp_path)
+    library = remains.copy_of(OPENSHMEM, tmp_path)
     target = job([gaspbpf.WORKLOADS / "threads", "--rounds", 2], env={"LD_PRELOAD": str(library)}).wait_ready()
     pid = target.process.pid
     probed = remains.places(pid, "-m", "shmem")
     assert len(probed) >= 838
     assert len(probed) >= 0.95 * len(exported_functions(library))
-    assert changed_text(pid, library) == 0
+    assert remains.changed_text(pid, library) == 0
     watcher = observe("-p", pid, "-m", "shmem", env={"GASPBPF_RUNG": rung})
     expected = {"session": [{"uprobe_multi": 4}],
                 "multi": [{"uprobe_multi": 4, "uretprobe_multi": 1}, {"uprobe_multi": 5}]}
@@ -82,7 +56,7 @@ def test_hundreds_of_functions_are_one_link_for_a_kind(job, observe, tmp_path, r
     status, _, errors = watcher.stop()
     assert status == 0, errors
     remains.assert_gone(held)
-    assert changed_text(pid, library) == 0
+    assert remains.changed_text(pid, library) == 0
     target.work()
     assert target.end() == 0
 
@@ -93,23 +67,23 @@ def test_hundreds_of_functions_are_one_link_for_a_kind(job, observe, tmp_path, r
 def test_a_bystander_has_no_breakpoint_and_is_not_counted(job, observe, tmp_path, rung):
     """Two processes that map the same library and work at the same time; under process scope one of them is left
     alone."""
-    library = copy_of("libc.so.6", tmp_path)
+    library = remains.copy_of("libc.so.6", tmp_path)
     both = [job([gaspbpf.WORKLOADS / "threads", "--rounds", rounds],
                 env={"LD_LIBRARY_PATH": str(tmp_path)}).wait_ready()
             for rounds in (40, 70)]
     watched, bystander = both
     watcher = observe("-p", watched.process.pid, "-m", "c", "--scope=process", "--json", env={"GASPBPF_RUNG": rung})
-    assert changed_text(watched.process.pid, library)
-    assert changed_text(bystander.process.pid, library) == 0
+    assert remains.changed_text(watched.process.pid, library)
+    assert remains.changed_text(bystander.process.pid, library) == 0
     (bystander.gate / "go").touch()
     watched.work()
     bystander.work()
-    assert changed_text(watched.process.pid, library)
-    assert changed_text(bystander.process.pid, library) == 0
+    assert remains.changed_text(watched.process.pid, library)
+    assert remains.changed_text(bystander.process.pid, library) == 0
     assert gaspbpf.breakpoints(watched.process.pid) and not gaspbpf.breakpoints(bystander.process.pid)
     status, out, errors = watcher.stop()
     assert status == 0, errors
-    assert changed_text(watched.process.pid, library) == 0
+    assert remains.changed_text(watched.process.pid, library) == 0
     assert [each.end() for each in both] == [0, 0]
     report = json.loads(out)
     assert {thread["pid"] for thread in report["threads"]} == {watched.process.pid}
@@ -177,7 +151,7 @@ def test_one_link_serves_64_processes(ranks, observe, tmp_path, rung):
     watcher = observe("-p", ",".join(str(each.pid) for each in observed), "--scope=file", "--json", "-m", "rank",
                       "--model-file", tmp_path / "rank.model", env={"GASPBPF_RUNG": rung})
     links = links_held(watcher.process.pid)
-    assert changed_text(bystander.pid, tmp_path / "rank"), "a bystander runs over breakpoints, and is nobody's target"
+    assert remains.changed_text(bystander.pid, tmp_path / "rank"), "it runs over breakpoints, and is nobody's target"
     for i, each in enumerate(ranks):
         each.stdin.write(b"%d\n" % (10 + i))
         each.stdin.flush()

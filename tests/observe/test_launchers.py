@@ -4,13 +4,11 @@ exactly."""
 import json
 import os
 import pathlib
-import shutil
 import sys
 
 import pytest
 
 import gaspbpf
-import placing
 import remains
 import truth
 from following import calls_by_process, gated, json_of, runtime  # noqa: F401 (fixtures)
@@ -147,14 +145,15 @@ def test_what_turns_out_to_be_a_launcher(runtime, tmp_path, models_wish):  # noq
 
 def test_joining_a_wrapper_looks_at_its_child(job, observe, tmp_path):
     """And at nobody else who maps the same library. (It is a copy, so that no other test's probes are in it.)"""
-    shutil.copy(placing.LIBRARIES / "libc.so.6", tmp_path)
+    library = remains.copy_of("libc.so.6", tmp_path)
     own = {"LD_LIBRARY_PATH": str(tmp_path)}
     target = job(["timeout", "600", THREADS], env=own).wait_ready()
     bystander = job([THREADS], env=own).wait_ready()
     watcher = observe("-p", target.process.pid, "--json")
     target.work()
     bystander.work()
-    assert gaspbpf.breakpoints(target.pids()[0]) and not gaspbpf.breakpoints(bystander.process.pid)
+    assert remains.changed_text(target.pids()[0], library)
+    assert not remains.changed_text(bystander.process.pid, library)
     status, out, errors = watcher.stop()
     assert status == 0, errors
     report = consistent(json.loads(out))

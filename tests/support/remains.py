@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import gaspbpf
+import placing
 
 BPFTOOL = shutil.which("bpftool") or "/usr/sbin/bpftool"
 PROGRAMS = {"session", "call", "leave", "on_fork", "on_exec", "on_exit", "open_frames", "linker"}
@@ -93,3 +94,27 @@ def patched(pid, probed):
             if memory.read(16) != expected:
                 different.add((file, place))
     return different
+
+
+def copy_of(name, folder):
+    """A library of this system as a file of its own: no other process maps it, and nobody else's probes are in it."""
+    shutil.copy(placing.LIBRARIES / name, folder / name)
+    return folder / name
+
+
+def changed_text(pid, file):
+    """Bytes of a file's code that a process has otherwise than the file: all of them are looked at."""
+    changed = 0
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory, open(file, "rb") as text:
+        areas = [line.split(maxsplit=5) for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
+        areas = [area for area in areas if "x" in area[1] and area[5:] == [str(file)]]
+        assert areas
+        for area, _, offset, *_ in areas:
+            start, end = (int(number, 16) for number in area.split("-"))
+            memory.seek(start)
+            text.seek(int(offset, 16))
+            expected = text.read(end - start)
+            there = memory.read(end - start)[:len(expected)]
+            if there != expected:
+                changed += sum(a != b for a, b in zip(there, expected))
+    return changed

@@ -74,7 +74,7 @@ struct accounted_probe {
 	bool opaque;      /* all time inside is this group's */
 	bool inner;       /* calls that the runtime makes to itself */
 	bool team, share; /* MARK_TEAM, MARK_SHARE */
-	bool stacked;     /* threads change stacks within calls of some probe: these overlap in any way, all at depth 0 */
+	bool stacked; /* threads change stacks within calls of some probe: these overlap in any way, all at depth 0 */
 	struct payload_plan *payload; /* NULL: its calls move nothing */
 };
 
