@@ -95,7 +95,10 @@ def test_lines_are_those_that_python_tells(job, tmp_path, python):
     """Of the rank that sleeps and of the one that polls in MPI: of that the probes know that it stayed there."""
     run = run_script(job, tmp_path, python, SCRIPT)
     expected = [told(tmp_path / f"lines.{rank}") for rank in range(2)]
-    seen = until(waiting_in("GASP_MPI_BARRIER", [1]), "-p", run.process.pid)
+    def caught(seen):
+        return waiting_in("GASP_MPI_BARRIER", [1])(seen) and scripts_of(by_rank(seen)[1]) == expected[1] and \
+            any(t["rank"] == 0 and scripts_of(t) for t in seen["threads"])
+    seen = until(caught, "-p", run.process.pid)
     thread = by_rank(seen)[1]
     assert scripts_of(thread) == expected[1] and len(expected[1]) > 9
     line = SCRIPT.splitlines().index("    return [mpi.MPI_Barrier(") + 1
