@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/export_choice.h"
 #include "export/export.h"
 #include "util/files.h"
 #include "util/log.h"
@@ -19,6 +20,7 @@
 struct options {
 	const char *recording;
 	struct text_list outputs;
+	struct export_choice choice;
 };
 
 static const struct argp_option option_list[] = {
@@ -30,6 +32,7 @@ static const char about[] = "Writes a recording in another format, which the suf
 			    "  gaspbpf export run.gasp -o run.json             for ui.perfetto.dev\n"
 			    "  gaspbpf export run.gasp -o run.speedscope.json  for speedscope.app\n"
 			    "  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
+			    "  gaspbpf export run.gasp -o run.json --ranks 0-3 --from 10s --to 12s\n"
 			    "\nFormats:\n";
 
 static void print_formats(FILE *out)
@@ -60,6 +63,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	struct options *o = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->choice;
+		return 0;
 	case 'o':
 		if (!exporter_for(argument))
 			refuse_suffix(state, argument);
@@ -111,7 +117,8 @@ static int export_to(struct recording *recording, const char *from, const char *
 
 int command_export(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse, "REC.gasp -o FILE", about, NULL, help_filter, NULL };
+	static const struct argp_child children[] = { { &export_choice_parser, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = { option_list, parse, "REC.gasp -o FILE", about, children, help_filter, NULL };
 	struct recording *recording;
 	struct options o = { 0 };
 	struct caller caller;
@@ -122,10 +129,13 @@ int command_export(int argc, char **argv)
 		free(o.outputs.items);
 		return 1;
 	}
-	if (recording_has_calls(recording, o.recording) && !caller_find(&caller)) {
+	if (recording_has_calls(recording, o.recording) && !export_choose(&o.choice, recording, o.recording) &&
+	    !caller_find(&caller)) {
 		error = 0;
 		for (size_t i = 0; i < o.outputs.count && !error; i++)
 			error = export_to(recording, o.recording, o.outputs.items[i], &caller);
+		if (!error)
+			export_say_choice(&o.choice, recording);
 		caller_free(&caller);
 	}
 	recording_close(recording);

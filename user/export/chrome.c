@@ -425,6 +425,8 @@ static int chrome_write(struct recording *recording, int fd, int spare, const ch
 	hand_on(c);
 	json_newline(&c->json);
 	json_end_array(&c->json);
+	if (recording_left_out(recording))
+		json_key_uint(&c->json, "notExported", recording_left_out(recording));
 	json_end_object(&c->json);
 	ended = json_finish(&c->json);
 	if (!error)

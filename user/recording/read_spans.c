@@ -126,9 +126,22 @@ static void floor_end(struct recording *r, size_t index, const struct floor *flo
 	r->places[index].floor_known = true;
 }
 
-static bool is_left_out(const struct recording *r, uint32_t thread)
+bool reader_leaves_out(const struct recording *r, uint32_t thread, uint64_t start, uint64_t end)
 {
-	return r->some_left_out && thread_is_left_out(recording_definitions(r), thread);
+	return r->some_left_out && (start > r->choice.to || end < r->choice.from || end - start < r->choice.over ||
+				    thread_is_left_out(recording_definitions(r), thread));
+}
+
+static bool leaves_out_span(const struct recording *r, const struct span *span)
+{
+	return reader_leaves_out(r, span->thread, span->start, span->end);
+}
+
+/* How long a gap is says nothing of how long the calls were that are missing there. */
+static bool leaves_out_gap(const struct recording *r, const struct gap *gap)
+{
+	return r->some_left_out && (gap->after > r->choice.to || (gap->before && gap->before < r->choice.from) ||
+				    thread_is_left_out(recording_definitions(r), gap->thread));
 }
 
 int recording_read(struct recording *r, const struct span_sink *sink)
@@ -150,7 +163,7 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 			switch (records_next(r, &records, span, &gap, &wrong)) {
 			case RECORD_SPAN:
 				some = true;
-				left_out = is_left_out(r, span->thread);
+				left_out = leaves_out_span(r, span);
 				floor_pass_span(r, &floor, span, left_out);
 				if (!left_out && ++batch.count == BATCH)
 					error = hand_on(r, sink, &batch);
@@ -158,7 +171,7 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 			case RECORD_GAP:
 				some = true;
 				error = hand_on(r, sink, &batch);
-				if (is_left_out(r, gap.thread))
+				if (leaves_out_gap(r, &gap))
 					break;
 				if (gap.after < floor.time)
 					floor.time = gap.after;
@@ -212,24 +225,25 @@ static const char *mark_late(struct recording *r, size_t index, size_t nspans)
 	return wrong;
 }
 
-/* Takes what belongs to processes that are no part of the job out of a chunk. */
-static void leave_out(struct recording *r, size_t *nspans, size_t *ngaps)
+/* Takes what belongs to processes that are no part of the job, and what was not chosen, out of a chunk. */
+static void leave_out(struct recording *r, size_t index, size_t *nspans, size_t *ngaps)
 {
 	size_t spans = 0, gaps = 0, gap = 0;
 
 	for (size_t i = 0; i <= *nspans; i++) {
 		for (; gap < *ngaps && r->gap_before[gap] == i; gap++) {
-			if (is_left_out(r, r->gaps[gap].thread))
+			if (leaves_out_gap(r, &r->gaps[gap]))
 				continue;
 			r->gaps[gaps] = r->gaps[gap];
 			r->gap_before[gaps++] = spans;
 		}
-		if (i == *nspans || is_left_out(r, r->spans[i]->thread))
+		if (i == *nspans || leaves_out_span(r, r->spans[i]))
 			continue;
 		if (spans != i)
 			r->spans[spans] = r->spans[i];
 		r->is_late[spans++] = r->is_late[i];
 	}
+	r->places[index].left_out = *nspans - spans;
 	*nspans = spans;
 	*ngaps = gaps;
 }
@@ -284,7 +298,7 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 			return -ENODATA;
 	}
 	if (r->some_left_out)
-		leave_out(r, &nspans, &ngaps);
+		leave_out(r, index, &nspans, &ngaps);
 	*chunk = (struct recording_chunk){ r->spans, nspans, r->is_late, r->gaps, r->gap_before, ngaps };
 	if (!r->places[index].floor_known)
 		r->places[index].floor = find_floor(chunk);

@@ -301,6 +301,7 @@ static int open_checked(struct recording **recording, int fd, bool owned, const 
 	error = -ENOMEM;
 	for (size_t i = 0; i < r->d.nprocesses; i++)
 		r->some_left_out |= r->d.processes[i].left_out != NULL;
+	r->choice = (struct recording_choice){ .to = UINT64_MAX };
 	if (!late_sort(&r->late, r->some_left_out ? &r->d : NULL))
 		goto no_memory;
 	guess_end(r);
@@ -346,6 +347,7 @@ struct recording *recording_again(struct recording *r)
 				     .name = r->name,
 				     .size = r->size,
 				     .some_left_out = r->some_left_out,
+				     .choice = r->choice,
 				     .packer = packer_new(),
 				     .places = malloc((r->nplaces + 1) * sizeof(*again->places)),
 				     .nplaces = r->nplaces,

@@ -19,6 +19,7 @@ struct span_place {
 	size_t late, nlate; /* in recording.late, file order */
 	bool floor_known;   /* it has been read */
 	uint64_t floor;     /* ns: recording_chunk_floor() */
+	size_t left_out;    /* spans of it that were not handed on, when it was last read */
 };
 
 /* The records of one chunk, one after the other. */
@@ -42,7 +43,8 @@ struct recording {
 	bool damage_said;
 	const char *damage; /* of one that reads another again: what that one has to say; NULL: nothing */
 	uint64_t damaged_at;
-	bool some_left_out; /* there are processes that are no part of the job */
+	bool some_left_out; /* there are processes that are no part of the job, or not everything was chosen */
+	struct recording_choice choice;
 	struct definitions d;
 	uint64_t definition_bytes;
 
@@ -75,6 +77,8 @@ struct span_bounds reader_bounds(const struct recording *r);
 const char *reader_load_spans(struct recording *r, size_t index, const uint8_t **raw);
 
 /* read_spans.c */
+/* Is this call not to be handed on? */
+bool reader_leaves_out(const struct recording *r, uint32_t thread, uint64_t start, uint64_t end);
 const char *records_begin(struct recording *r, size_t index, struct records *records);
 enum record records_next(struct recording *r, struct records *records, struct span *span, struct gap *gap,
 			 const char **wrong);

@@ -27,6 +27,7 @@
 /* Why a process is no part of the job (def_process.left_out). A newer recording may have other reasons. */
 #define LEFT_OUT_LAUNCHER "launcher" /* all that it does is to start others */
 #define LEFT_OUT_BESIDE "beside"     /* it maps no parallel runtime, where others of the job do */
+#define LEFT_OUT_CHOICE "not chosen" /* who reads it has asked for others; no file says that */
 
 struct def_process {
 	uint32_t pid; /* of the initial PID namespace */
@@ -530,6 +531,20 @@ void recording_rest(struct recording *recording);
  * read several times. NULL: nobody is told. */
 typedef void (*recording_watch_fn)(void *context, uint64_t at, uint64_t size);
 void recording_watch(struct recording *recording, recording_watch_fn watch, void *context);
+
+/*
+ * Not all of it is to be handed on: only calls that lie at least partly between two moments and took so long or longer.
+ * What was lost is still told as of all. To be said before anything is read.
+ */
+struct recording_choice {
+	uint64_t from, to; /* ns */
+	uint64_t over;     /* ns */
+};
+void recording_choose(struct recording *recording, const struct recording_choice *choice);
+/* Nor what this process did; it is then one of those that are left out (LEFT_OUT_CHOICE). 0 or -ENOMEM. */
+int recording_leave_out(struct recording *recording, uint32_t process);
+/* How many calls were left out, for whatever reason, of those that were read chunk by chunk. */
+uint64_t recording_left_out(const struct recording *recording);
 
 /*
  * Reading chunk by chunk, for whoever needs starts and ends in order (user/timeline).
