@@ -143,11 +143,12 @@ static int choose_calls(const struct export_choice *choice, struct recording *re
 		log_error("--from %s is later than --to %s", choice->from, choice->to);
 		return -EINVAL;
 	}
-	recording_choose(recording, &(struct recording_choice){
-					    .from = choice->from ? run->start + from : 0,
-					    .to = choice->to && to < UINT64_MAX - run->start ? run->start + to : UINT64_MAX,
-					    .over = time_of(choice->over, 0),
-				    });
+	recording_choose(recording,
+			 &(struct recording_choice){
+				 .from = choice->from ? run->start + from : 0,
+				 .to = choice->to && to < UINT64_MAX - run->start ? run->start + to : UINT64_MAX,
+				 .over = time_of(choice->over, 0),
+			 });
 	return 0;
 }
 
