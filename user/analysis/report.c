@@ -185,12 +185,10 @@ static bool has_calls(const struct reporter *r, const struct analysis *is)
 {
 	const struct profile *p = r->profile;
 
-	for (size_t i = 0; i < p->nrows; i++) {
-		const struct event_state *event = &p->events[p->rows[i].event];
-
-		if (is->roles & ROLE_BIT(event->role) && (!is->worth || is->worth(r->d, event->probe)))
+	for (size_t i = 0; i < p->nprobes; i++)
+		if (p->probes[i].ready && is->roles & ROLE_BIT(r->d->probes[i].role) &&
+		    (!is->worth || is->worth(r->d, i)))
 			return true;
-	}
 	return false;
 }
 
