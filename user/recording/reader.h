@@ -75,6 +75,8 @@ struct span_bounds reader_bounds(const struct recording *r);
 const char *reader_load_spans(struct recording *r, size_t index, const uint8_t **raw);
 
 /* read_spans.c */
+/* Whoever watches the reading is told where it is. */
+void reader_tell_watcher(struct recording *r, size_t index);
 const char *records_begin(struct recording *r, size_t index, struct records *records);
 enum record records_next(struct recording *r, struct records *records, struct span *span, struct gap *gap,
 			 const char **wrong);

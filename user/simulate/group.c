@@ -511,7 +511,7 @@ static void take_kept(struct sim *sim)
 
 int groups_open(struct sim *sim)
 {
-	struct timeline_ops ops = { .event = note_event, .context = sim };
+	struct timeline_ops ops = { .event = note_event, .context = sim, .ahead = sim->teller };
 	struct groups *groups;
 	int error;
 
