@@ -5,7 +5,7 @@
  * The recording is read once for all of them together, by the profile, which says to whom a call's time belongs and
  * hands each call on to those that want calls of its role (profile.c). Only if one of them wants the events of all
  * threads in order, it is read again, by the timeline. What calls have to do with each other takes longest: another
- * thread reads the rest meanwhile.
+ * thread reads the rest meanwhile, and a third one hands on what is found (handing_on.c).
  */
 #include "analysis/report.h"
 

@@ -118,13 +118,13 @@ struct half {
 	uint32_t thread;
 	unsigned holds;
 	bool is_send, queued;
-	bool alone;     /* no other half will come */
-	bool sync;      /* a send that does not end before its receiver has come */
-	bool begins;    /* a wait ends it */
-	bool completed; /* a receive whose end is known: its own, or its wait's */
-	bool reached;   /* new_start is final */
-	bool asked;     /* new_end is final */
-	bool backwards; /* on a receive: it ended before it was sent */
+	bool alone;                   /* no other half will come */
+	bool sync;                    /* a send that does not end before its receiver has come */
+	bool begins;                  /* a wait ends it */
+	bool completed;               /* a receive whose end is known: its own, or its wait's */
+	bool reached;                 /* new_start is final */
+	bool asked;                   /* new_end is final */
+	bool backwards;               /* on a receive: it ended before it was sent */
 	uint32_t func, comm, partner; /* partner: process */
 	uint32_t probe, site;
 	const struct def_comm *members; /* of the communicator; NULL: not known */
