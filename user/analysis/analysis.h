@@ -24,8 +24,8 @@
  *
  * Beside these there is what the calls have to do with each other, for an analysis that asks who waited for whom:
  * relations, in the order of simulate/relations.h, and then related. That needs a recording, too. It is told by one
- * thread while another tells the calls, so an analysis wants one of the two: where one wants both, nothing is told at
- * the same time, and the report takes longer.
+ * thread (handing_on.h) while another tells the calls, so an analysis wants one of the two: where one wants both, they
+ * are not told at the same time, and the report takes longer.
  *
  * Calls of processes that are no part of the job come as well: live it may turn out late that they are none. They are
  * to be dropped in end (thread_is_left_out()).

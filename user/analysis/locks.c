@@ -268,6 +268,12 @@ static int locks_gap(void *state, const struct definitions *d, const struct gap 
 
 /* --- begin and end -------------------------------------------------------------- */
 
+/* Most calls that wait have no lock: of those alone there is nothing to tell. */
+static bool locks_worth(const struct definitions *d, uint32_t probe)
+{
+	return lock_call_does(&d->probes[probe]) != LOCK_NOTHING;
+}
+
 static uint64_t sampled_calls(const struct definitions *d)
 {
 	uint64_t calls = 0;
@@ -362,6 +368,7 @@ const struct analysis analysis_locks = {
 	.title = "Locks",
 	.of_calls = true,
 	.roles = ROLES,
+	.worth = locks_worth,
 	.begin = locks_begin,
 	.event = locks_event,
 	.gap = locks_gap,

@@ -5,7 +5,7 @@
  * The recording is read once for all of them together, by the profile, which says to whom a call's time belongs and
  * hands each call on to those that want calls of its role (profile.c). Only if one of them wants the events of all
  * threads in order, it is read again, by the timeline. What calls have to do with each other takes longest: another
- * thread reads the rest meanwhile.
+ * thread reads the rest meanwhile, and a third one hands on what is found (handing_on.c).
  */
 #include "analysis/report.h"
 
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
+#include "analysis/handing_on.h"
 #include "analysis/only_sums.h"
 #include "analysis/printer.h"
 #include "util/csv.h"
@@ -185,12 +186,10 @@ static bool has_calls(const struct reporter *r, const struct analysis *is)
 {
 	const struct profile *p = r->profile;
 
-	for (size_t i = 0; i < p->nrows; i++) {
-		const struct event_state *event = &p->events[p->rows[i].event];
-
-		if (is->roles & ROLE_BIT(event->role) && (!is->worth || is->worth(r->d, event->probe)))
+	for (size_t i = 0; i < p->nprobes; i++)
+		if (p->probes[i].ready && is->roles & ROLE_BIT(r->d->probes[i].role) &&
+		    (!is->worth || is->worth(r->d, i)))
 			return true;
-	}
 	return false;
 }
 
@@ -243,57 +242,7 @@ static int read_events(struct reporter *r, struct recording *recording)
 	return listeners.count ? timeline_read_merged(recording, &ops) : 0;
 }
 
-/* --- relations: each is handed on to all that want it ----------------------- */
-
-struct relation_listeners {
-	struct listeners work, call, message, meeting;
-};
-
-#define HAND_ON(told, member, ...)                                                                   \
-	({                                                                                           \
-		const struct listeners *all = &((const struct relation_listeners *)(told))->member;  \
-		int error = 0;                                                                       \
-                                                                                                     \
-		for (size_t i = 0; i < all->count && !error; i++)                                    \
-			error = all->all[i]->is->relations->member(all->all[i]->state, __VA_ARGS__); \
-		error;                                                                               \
-	})
-
-static int tell_work(void *context, const struct related_work *work)
-{
-	return HAND_ON(context, work, work);
-}
-
-static int tell_call(void *context, const struct related_call *call, const struct waited *waited)
-{
-	return HAND_ON(context, call, call, waited);
-}
-
-static int tell_message(void *context, const struct related_call *sends, const struct related_call *receives)
-{
-	return HAND_ON(context, message, sends, receives);
-}
-
-static int tell_meeting(void *context, const struct meeting *meeting)
-{
-	return HAND_ON(context, meeting, meeting);
-}
-
-static void find_listeners(const struct reporter *r, struct relation_listeners *listeners)
-{
-	for (size_t i = 0; i < r->count; i++) {
-		const struct relations_ops *ops = r->all[i].made ? r->all[i].is->relations : NULL;
-
-		if (ops && ops->work)
-			listen(&listeners->work, &r->all[i]);
-		if (ops && ops->call)
-			listen(&listeners->call, &r->all[i]);
-		if (ops && ops->message)
-			listen(&listeners->message, &r->all[i]);
-		if (ops && ops->meeting)
-			listen(&listeners->meeting, &r->all[i]);
-	}
-}
+/* --- relations ------------------------------------------------------------ */
 
 static bool any_wants_relations(const struct reporter *r)
 {
@@ -305,21 +254,20 @@ static bool any_wants_relations(const struct reporter *r)
 
 static int read_relations(struct reporter *r, struct recording *recording)
 {
-	struct relation_listeners listeners = { .work.count = 0 };
-	const struct relations_ops ops = { .work = tell_work,
-					   .call = tell_call,
-					   .message = tell_message,
-					   .meeting = tell_meeting,
-					   .context = &listeners };
+	struct handing_on *told;
 	struct relations_counts counts;
 	struct efficiencies efficiencies;
-	int error;
+	int error, error_of_told;
 
 	r->relations = relations_new(recording);
 	if (!any_wants_relations(r))
 		return r->relations ? 0 : -ENOMEM;
-	find_listeners(r, &listeners);
-	error = r->relations ? relations_read(r->relations, &ops, &counts, &efficiencies) : -ENOMEM;
+	told = r->relations ? handing_on_begin(r->all, r->count) : NULL;
+	if (!told)
+		return -ENOMEM;
+	error = relations_read(r->relations, handing_on_ops(told), &counts, &efficiencies);
+	error_of_told = handing_on_end(told);
+	error = error ?: error_of_told;
 	for (size_t i = 0; i < r->count && !error; i++)
 		if (r->all[i].made && r->all[i].is->related)
 			r->all[i].is->related(r->all[i].state, &counts, &efficiencies);

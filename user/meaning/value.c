@@ -131,10 +131,34 @@ void value_prepare(struct prepared_value *p, const struct value *v)
 		p->null = v->null;
 		p->null_whole = v->null_slot != v->slot;
 	}
-	p->plain = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->constant && !v->has_high &&
-		   !v->valid_count && !v->bits_count && !v->number && !v->decoder && !v->has_least;
-	p->plain_none = p->plain && v->has_none;
-	p->plain &= !v->has_none;
+	p->nearly = v->form != FORM_TEXT && v->form != FORM_REAL && !v->unobservable && !v->has_high &&
+		    !v->valid_count && !v->bits_count && (!v->number || v->constant) && !v->decoder;
+	p->plain = p->nearly && !v->constant && !v->has_none && !v->has_least;
+}
+
+/* Is the other word that it asks for, as often in lists of some length, large enough? */
+static bool is_at_least(const struct value *v, const struct sent_words *sent)
+{
+	unsigned above = 8 * gb_bytes_above(v->least_width);
+
+	return was_sent(sent, v->least_slot) &&
+	       (int64_t)gb_word_cut(sent->words[v->least_slot], above, above, gb_is_signed(v->least_width)) >= v->least;
+}
+
+/* prepared_number() of one that is nearly plain. */
+static bool read_nearly(const struct prepared_value *p, const struct sent_words *sent, int64_t *number)
+{
+	const struct value *v = p->value;
+	bool known;
+
+	if (v->constant) {
+		known = !v->at_return || sent->returned;
+		*number = known ? v->number : 0;
+		return known;
+	}
+	known = (!v->has_least || is_at_least(v, sent)) && prepared_read(p, sent, number);
+	*number = known ? *number : 0;
+	return known && !(v->has_none && *number == v->none);
 }
 
 bool prepared_number(const struct prepared_value *v, const struct sent_words *sent, int64_t *number)
@@ -143,12 +167,8 @@ bool prepared_number(const struct prepared_value *v, const struct sent_words *se
 
 	if (v->plain)
 		return prepared_read(v, sent, number);
-	if (v->plain_none) {
-		bool known = prepared_read(v, sent, number);
-
-		*number = known ? *number : 0;
-		return known && *number != v->value->none;
-	}
+	if (v->nearly)
+		return read_nearly(v, sent, number);
 	r = value_read(v->value, sent->words, sent->nwords, sent->unread, sent->returned);
 	*number = r.number;
 	return r.known && !r.none;

@@ -87,8 +87,10 @@ struct prepared_value {
 	bool is_signed : 1;
 	bool null_whole : 1; /* all 64 bits of the word in null_slot count */
 	bool at_return : 1;
-	bool plain : 1;      /* prepared_read() is all that it takes */
-	bool plain_none : 1; /* the same, but that one number stands for none; neither: only value_read() can read it */
+	bool plain : 1; /* prepared_read() is all that it takes */
+	/* The same, but for what `value` says: a constant, that one number stands for none, that another word must be
+	 * large enough. Neither: only value_read() can read it. */
+	bool nearly : 1;
 };
 
 void value_prepare(struct prepared_value *prepared, const struct value *v);

@@ -22,13 +22,18 @@ void recording_watch(struct recording *r, recording_watch_fn watch, void *contex
 	r->watcher = context;
 }
 
+void reader_tell_watcher(struct recording *r, size_t index)
+{
+	if (r->watch)
+		r->watch(r->watcher, r->places[index].chunk.at, r->size);
+}
+
 const char *records_begin(struct recording *r, size_t index, struct records *records)
 {
 	const uint8_t *raw;
 	const char *wrong;
 
-	if (r->watch)
-		r->watch(r->watcher, r->places[index].chunk.at, r->size);
+	reader_tell_watcher(r, index);
 	wrong = reader_load_spans(r, index, &raw);
 	if (wrong)
 		return wrong;

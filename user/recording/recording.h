@@ -578,6 +578,16 @@ int recording_read_chunk(struct recording *recording, size_t index, struct recor
 /* Before that (ns) nothing begins in this chunk but late spans. It is read where that was not done before. As above. */
 int recording_chunk_floor(struct recording *recording, size_t index, uint64_t *floor);
 
+/*
+ * The same for all chunks, from the first on, each once and in their order: a thread decodes the next one meanwhile.
+ * What a chunk points to is good until the next is asked for. The recording must not be read otherwise before the end.
+ * NULL: there is nothing to be had by it, or no memory or thread for it.
+ */
+struct read_ahead;
+struct read_ahead *read_ahead_begin(struct recording *recording);
+int read_ahead_chunk(struct read_ahead *ahead, size_t index, struct recording_chunk *chunk);
+void read_ahead_end(struct read_ahead *ahead); /* NULL: nothing */
+
 /* A late span in short. */
 struct late_start {
 	uint64_t start;           /* ns */

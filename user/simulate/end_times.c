@@ -220,11 +220,12 @@ static int check_message(struct sim *sim, enum callback in, const struct cpf_p2p
 bool ask_synchronous(struct sim *sim, const struct half *send)
 {
 	const struct cpf_plugin *plugin = sim->plugins[AS_TOLD];
-	struct cpf_p2p message = message_of(sim, send, send->other, AS_TOLD, 0, 0, 0, 0);
-	bool yes;
 
 	if (!plugin->SendIsSynchronous || send->alone)
 		return false;
+	struct cpf_p2p message = message_of(sim, send, send->other, AS_TOLD, 0, 0, 0, 0);
+	bool yes;
+
 	plugin_enter(sim, AS_TOLD, IN_SYNCHRONOUS);
 	yes = plugin->SendIsSynchronous(plugin->self, &message);
 	plugin_leave(sim, AS_TOLD);

@@ -36,22 +36,40 @@ static int row_grow(struct row *row, size_t size)
 	return 0;
 }
 
-/* The item by its value: it is written where it will be, and is nowhere before. */
-static inline int row_put(struct sim *sim, struct row *row, struct item item, const void *extra)
+/*
+ * A new item at its end, with so much room behind it. It is written where it will be, field by field: a copy of what
+ * was just written in smaller pieces waits until all of them have left for the cache. NULL: out of memory.
+ */
+static inline struct item *row_put(struct sim *sim, struct row *row, enum item_type type, uint64_t time, unsigned lane,
+				   size_t extra)
 {
-	size_t size = sizeof(item) + item.extra;
-	struct item *place;
+	size_t size = sizeof(struct item) + extra;
+	struct item *item;
 
 	if (row->head == row->tail)
 		row->head = row->tail = 0;
 	if (row->room - row->tail < size && row_grow(row, size))
-		return -ENOMEM;
-	place = (struct item *)(row->data + row->tail);
-	*place = item;
-	if (extra && item.extra)
-		memcpy(place + 1, extra, item.extra);
+		return NULL;
+	item = (struct item *)(row->data + row->tail);
+	item->time = time;
+	item->op = NULL;
+	item->type = type;
+	item->lane = lane;
+	item->extra = extra;
 	row->tail += size;
 	sim->queued_bytes += size;
+	return item;
+}
+
+/* The same, followed by a copy of something. 0 or -ENOMEM. */
+static int row_put_with(struct sim *sim, struct row *row, enum item_type type, uint64_t time, unsigned lane,
+			const void *what, size_t size)
+{
+	struct item *item = row_put(sim, row, type, time, lane, size);
+
+	if (!item)
+		return -ENOMEM;
+	memcpy(item + 1, what, size);
 	return 0;
 }
 
@@ -249,67 +267,111 @@ static bool is_alone(const struct sim *sim, const struct facts *facts)
 	return !sim->writer && facts->kind == KIND_ALONE && !(sim->teller && facts->signal);
 }
 
+/* A function of the user's, a task, or what is inside of an operation: that is only written. */
+static int feed_inner(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	if (thread->feeding && !sim->writer)
+		return 0;
+	return row_put_with(sim, &thread->row, ITEM_START, event->time, event->lane, event->span,
+			    span_size(sim, event->span));
+}
+
+static int feed_alone(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	struct item *item = row_put(sim, &thread->row, ITEM_ALONE, event->time, event->lane, sizeof(struct alone));
+	struct alone *alone = (struct alone *)(item + 1);
+
+	if (!item)
+		return -ENOMEM;
+	alone->end = event->span->end;
+	alone->probe = event->span->probe;
+	alone->site = event->span->site;
+	thread->feeding = &sim->alone;
+	sim->counts.ops++;
+	return 0;
+}
+
+static int feed_operation(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	size_t extra = sim->writer ? span_size(sim, event->span) : 0;
+	struct item *item;
+	int error;
+
+	thread->feeding = begin_op(sim, event->span, &error);
+	if (error)
+		return error;
+	item = row_put(sim, &thread->row, ITEM_BEGIN, event->time, event->lane, extra);
+	if (!item)
+		return -ENOMEM;
+	item->op = thread->feeding;
+	memcpy(item + 1, event->span, extra);
+	return 0;
+}
+
+static int feed_start(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	const struct facts *facts = &sim->facts[event->span->probe];
+
+	if (thread->feeding || facts->kind == KIND_NEST)
+		return feed_inner(sim, thread, event);
+	thread->feeding_lane = event->lane;
+	thread->feeding_level = event->level;
+	return is_alone(sim, facts) ? feed_alone(sim, thread, event) : feed_operation(sim, thread, event);
+}
+
+static int feed_end(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	struct op *ended = NULL;
+	struct item *item;
+
+	if (thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level) {
+		ended = thread->feeding;
+		thread->feeding = NULL;
+	}
+	if (ended == &sim->alone || (thread->feeding && !sim->writer))
+		return 0;
+	item = row_put(sim, &thread->row, ended ? ITEM_DONE : ITEM_END, event->time, event->lane, 0);
+	if (!item)
+		return -ENOMEM;
+	item->op = ended;
+	return 0;
+}
+
+static int feed_moment(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	int error = thread->feeding ? 0 : groups_pass(sim, event->span);
+
+	if (error || (thread->feeding && !sim->writer))
+		return error;
+	return row_put_with(sim, &thread->row, ITEM_MOMENT, event->time, event->lane, event->span,
+			    sim->writer ? span_size(sim, event->span) : 0);
+}
+
+static void note_time(struct sim *sim, struct sim_thread *thread, uint64_t time)
+{
+	if (!thread->fed_any) {
+		thread->fed_any = true;
+		if (thread->begin == UINT64_MAX || thread->begin > time)
+			thread->begin = time;
+	}
+	if (time > thread->fed)
+		thread->fed = time;
+	if (time > sim->latest)
+		sim->latest = time;
+}
+
 int feed_event(void *context, const struct definitions *d, const struct event *event)
 {
 	struct sim *sim = context;
-	const struct span *span = event->span;
-	struct sim_thread *thread = &sim->threads[span->thread];
-	struct item item = { .time = event->time, .lane = event->lane };
-	const struct alone alone = { span->end, span->probe, span->site };
-	const void *extra = span;
-	bool told = sim->writer || !thread->feeding; /* what is inside of an operation is only written */
-	int error = 0;
+	struct sim_thread *thread = &sim->threads[event->span->thread];
+	int error;
 
-	if (!thread->fed_any) {
-		thread->fed_any = true;
-		if (thread->begin == UINT64_MAX || thread->begin > event->time)
-			thread->begin = event->time;
-	}
-	if (event->time > thread->fed)
-		thread->fed = event->time;
-	if (event->time > sim->latest)
-		sim->latest = event->time;
-	switch (event->type) {
-	case EVENT_START:
-		item.type = ITEM_START;
-		item.extra = span_size(sim, span);
-		if (!thread->feeding && sim->facts[span->probe].kind != KIND_NEST) {
-			if (is_alone(sim, &sim->facts[span->probe])) {
-				item.type = ITEM_ALONE;
-				item.extra = sizeof(alone);
-				extra = &alone;
-				thread->feeding = &sim->alone;
-				sim->counts.ops++;
-			} else {
-				item.type = ITEM_BEGIN;
-				item.extra = sim->writer ? item.extra : 0;
-				item.op = thread->feeding = begin_op(sim, span, &error);
-			}
-			thread->feeding_lane = event->lane;
-			thread->feeding_level = event->level;
-		}
-		break;
-	case EVENT_END:
-		item.type = ITEM_END;
-		if (thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level) {
-			item.type = ITEM_DONE;
-			item.op = thread->feeding;
-			told = item.op != &sim->alone;
-			thread->feeding = NULL;
-		}
-		break;
-	case EVENT_ATOMIC:
-		item.type = ITEM_MOMENT;
-		if (!thread->feeding)
-			error = groups_pass(sim, span);
-		if (sim->writer)
-			item.extra = span_size(sim, span);
-		break;
-	}
-	if (!error && told)
-		error = row_put(sim, &thread->row, item, extra);
+	note_time(sim, thread, event->time);
+	error = event->type == EVENT_START ? feed_start(sim, thread, event)
+		: event->type == EVENT_END ? feed_end(sim, thread, event)
+					   : feed_moment(sim, thread, event);
 	if (!error)
-		schedule_wake(sim, span->thread);
+		schedule_wake(sim, event->span->thread);
 	return error ? error : sim->error;
 }
 
@@ -317,20 +379,18 @@ int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	struct sim *sim = context;
 	struct sim_thread *thread = &sim->threads[gap->thread];
-	struct item item = { .time = gap->after, .type = ITEM_GAP, .extra = sizeof(*gap) };
 
 	if (!sim->writer && thread->feeding)
 		return 0;
-	return row_put(sim, &thread->row, item, gap);
+	return row_put_with(sim, &thread->row, ITEM_GAP, gap->after, 0, gap, sizeof(*gap));
 }
 
 /* What comes next is not traced, until a call says otherwise. */
 int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
 {
 	struct sim *sim = context;
-	struct item item = { .time = control->time, .type = ITEM_OFF };
 
 	if (control->value || (!sim->writer && sim->threads[thread].feeding))
 		return 0;
-	return row_put(sim, &sim->threads[thread].row, item, NULL);
+	return row_put(sim, &sim->threads[thread].row, ITEM_OFF, control->time, 0, 0) ? 0 : -ENOMEM;
 }

@@ -48,11 +48,17 @@ static struct place_key key_of(const struct sim *sim, const struct facts *facts,
 	return key;
 }
 
+static bool same_key(const struct place_key *a, const struct place_key *b)
+{
+	return a->value == b->value && a->scope == b->scope && a->model == b->model && a->process == b->process &&
+	       a->thread == b->thread;
+}
+
 static struct place *find_place(struct groups *groups, const struct place_key *key)
 {
 	struct place *place = groups->last[key->thread];
 
-	if (place && !memcmp(&place->key, key, sizeof(*key)))
+	if (place && same_key(&place->key, key))
 		return place;
 	HASH_FIND(hh, groups->places, key, sizeof(*key), place);
 	if (place)
@@ -505,7 +511,7 @@ static void take_kept(struct sim *sim)
 
 int groups_open(struct sim *sim)
 {
-	struct timeline_ops ops = { .event = note_event, .context = sim };
+	struct timeline_ops ops = { .event = note_event, .context = sim, .ahead = sim->teller };
 	struct groups *groups;
 	int error;
 

@@ -142,11 +142,17 @@ static struct channel **recent_at(struct matcher *matcher, const struct channel_
 	return &matcher->recent[(mixed ^ mixed >> 15) & (RECENT_CHANNELS - 1)];
 }
 
+/* Not memcmp(): that would wait for the key, which was written a moment ago in smaller pieces. */
+static bool same_channel(const struct channel_key *a, const struct channel_key *b)
+{
+	return a->tag == b->tag && a->sender == b->sender && a->receiver == b->receiver && a->comm == b->comm;
+}
+
 static struct channel *channel_at(struct matcher *matcher, const struct channel_key *key)
 {
 	struct channel **recent = recent_at(matcher, key), *channel = *recent;
 
-	if (channel && !memcmp(&channel->key, key, sizeof(*key)))
+	if (channel && same_channel(&channel->key, key))
 		return channel;
 	HASH_FIND(hh, matcher->channels, key, sizeof(*key), channel);
 	if (channel) {

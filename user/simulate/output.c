@@ -135,13 +135,11 @@ static void move_last_marks(struct sim *sim)
 
 /* --- calls --------------------------------------------------------------------- */
 
-int output_item(struct sim *sim, uint32_t index, const struct item *item, uint64_t time)
+int output_put_item(struct sim *sim, uint32_t index, const struct item *item, uint64_t time)
 {
 	struct lane_out *lane = &sim->threads[index].lanes[item->lane];
 	struct span span;
 
-	if (!sim->writer)
-		return 0;
 	if (sim->processes[sim->d->threads[index].process].nmarks)
 		move_marks(sim, index, item->time, time);
 	switch (item->type) {

@@ -110,26 +110,29 @@ struct op;
  * counts operations and waits that are still to be simulated.
  */
 struct half {
+	/* What queues and pairs look at, while it may have left the cache: together. */
 	struct half *next, *before; /* in its channel's queue */
 	struct half *other;         /* NULL: not matched */
-	bool is_send, queued;
-	bool alone;     /* no other half will come */
-	bool sync;      /* a send that does not end before its receiver has come */
-	bool begins;    /* a wait ends it */
-	bool completed; /* a receive whose end is known: its own, or its wait's */
-	bool reached;   /* new_start is final */
-	bool asked;     /* new_end is final */
-	bool backwards; /* on a receive: it ended before it was sent */
+	struct op *waiting;         /* that can go on when the other half is reached */
+	uint64_t start;             /* recorded: of the send; of a receive the post */
+	uint32_t thread;
 	unsigned holds;
-	uint32_t thread, func, comm, partner; /* partner: process */
+	bool is_send, queued;
+	bool alone;                   /* no other half will come */
+	bool sync;                    /* a send that does not end before its receiver has come */
+	bool begins;                  /* a wait ends it */
+	bool completed;               /* a receive whose end is known: its own, or its wait's */
+	bool reached;                 /* new_start is final */
+	bool asked;                   /* new_end is final */
+	bool backwards;               /* on a receive: it ended before it was sent */
+	uint32_t func, comm, partner; /* partner: process */
 	uint32_t probe, site;
 	const struct def_comm *members; /* of the communicator; NULL: not known */
 	int32_t tag;
 	uint64_t bytes;
-	uint64_t start, end; /* recorded: of the send; of a receive the post and its end */
+	uint64_t end;        /* recorded: of the send; of a receive its end */
 	uint64_t wait_start; /* recorded: of the receive, or of the wait for it */
 	struct times new_start, new_end;
-	struct op *waiting; /* that can go on when the other half is reached */
 };
 
 /* Something begun that a wait ends. */
@@ -580,7 +583,11 @@ bool parameters_known(const char *plugin, char **parameters, size_t count, const
 
 /* output.c */
 int output_open_after(struct sim *sim);
-int output_item(struct sim *sim, uint32_t thread, const struct item *item, uint64_t time);
+int output_put_item(struct sim *sim, uint32_t thread, const struct item *item, uint64_t time);
+static inline int output_item(struct sim *sim, uint32_t thread, const struct item *item, uint64_t time)
+{
+	return sim->writer ? output_put_item(sim, thread, item, time) : 0;
+}
 int output_finish(struct sim *sim);
 
 /* relations.c: while somebody wants to know. What a thread has done, in the order of the schedule. 0 or -errno. */

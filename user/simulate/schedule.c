@@ -672,8 +672,10 @@ int schedule_run(struct sim *sim)
 	};
 	int error;
 
-	if (sim->teller)
+	if (sim->teller) {
 		ops.part = after_part;
+		ops.ahead = true;
+	}
 	sim->ready = calloc(sim->d->nthreads + 1, sizeof(*sim->ready));
 	sim->undecided = calloc(sim->d->nthreads + 1, sizeof(*sim->undecided));
 	if (!sim->ready || !sim->undecided)

@@ -478,7 +478,8 @@ static int deliver_parts(struct timeline *t, const struct recording_chunk *chunk
 static int read_chunk(struct timeline *t, size_t index)
 {
 	struct recording_chunk chunk;
-	int error = recording_read_chunk(t->recording, index, &chunk);
+	int error = t->ahead ? read_ahead_chunk(t->ahead, index, &chunk)
+			     : recording_read_chunk(t->recording, index, &chunk);
 
 	if (error)
 		return error;
@@ -521,6 +522,7 @@ static int timeline_open(struct timeline *t, struct recording *recording)
 
 static void timeline_close(struct timeline *t)
 {
+	read_ahead_end(t->ahead);
 	for (size_t i = 0; t->threads && i < t->d->nthreads; i++) {
 		for (unsigned lane = 0; lane < t->threads[i].nlanes; lane++)
 			free(t->threads[i].lanes[lane].open);
@@ -574,6 +576,8 @@ int timeline_run(struct timeline *t, struct recording *recording)
 {
 	int error = timeline_open(t, recording);
 
+	if (t->ops->ahead && !error)
+		t->ahead = read_ahead_begin(recording);
 	for (size_t i = 0; i < recording_chunks(recording) && !error; i++) {
 		error = read_chunk(t, i);
 		if (!error && t->chunk_done)

@@ -42,6 +42,8 @@ struct timeline_ops {
 	/* So much of the recording is done. May be NULL. */
 	void (*progress)(void *context, size_t done, size_t all);
 	void *context;
+	/* Whoever is told takes long: a thread of its own decodes the recording meanwhile. */
+	bool ahead;
 	/* Bit i: timeline_read_merged() tells event() of calls of role i; 0: of all. It is faster where they are few.
 	 */
 	uint64_t roles;

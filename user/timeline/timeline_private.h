@@ -34,6 +34,7 @@ struct key {
 
 struct timeline {
 	struct recording *recording;
+	struct read_ahead *ahead; /* NULL: nobody decodes it ahead */
 	const struct definitions *d;
 	const struct timeline_ops *ops;
 	struct thread *threads; /* as many as definitions */

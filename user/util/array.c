@@ -16,20 +16,18 @@ static int resize(void *array, size_t *room, size_t more, size_t size)
 	return 0;
 }
 
-int array_reach(void *array, size_t *room, size_t needed, size_t size)
+int array_grow(void *array, size_t *room, size_t needed, size_t size)
 {
 	size_t before = *room;
 	void **data = array;
 
-	if (needed <= before)
-		return 0;
 	if (resize(array, room, needed < 2 * before ? 2 * before : needed, size))
 		return -ENOMEM;
 	memset((char *)*data + before * size, 0, (*room - before) * size);
 	return 0;
 }
 
-int array_one_more(void *array, size_t *room, size_t used, size_t size)
+int array_double(void *array, size_t *room, size_t size)
 {
-	return used < *room ? 0 : resize(array, room, *room ? 2 * *room : 64, size);
+	return resize(array, room, *room ? 2 * *room : 64, size);
 }
