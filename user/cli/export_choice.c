@@ -127,12 +127,13 @@ static int choose_ranks(const char *list, struct recording *recording, const cha
 	return error ? error : some ? 0 : -ENOENT;
 }
 
-/* 0; -EINVAL, said, where the recording has nothing of that time. */
+/* 0; -errno, said: -EINVAL where the recording has nothing of that time. */
 static int choose_calls(const struct export_choice *choice, struct recording *recording, const char *name)
 {
 	const struct def_run *run = &recording_definitions(recording)->run;
 	uint64_t length = run->end - run->start;
 	uint64_t from = time_of(choice->from, 0), to = time_of(choice->to, length);
+	struct recording_choice calls = { .to = UINT64_MAX, .over = time_of(choice->over, 0) };
 	char text[FORMAT_SIZE];
 
 	if (from > length) {
@@ -143,13 +144,14 @@ static int choose_calls(const struct export_choice *choice, struct recording *re
 		log_error("--from %s is later than --to %s", choice->from, choice->to);
 		return -EINVAL;
 	}
-	recording_choose(recording,
-			 &(struct recording_choice){
-				 .from = choice->from ? run->start + from : 0,
-				 .to = choice->to && to < UINT64_MAX - run->start ? run->start + to : UINT64_MAX,
-				 .over = time_of(choice->over, 0),
-			 });
-	return 0;
+	if (choice->from)
+		calls.from = run->start + from;
+	if (choice->to && to < UINT64_MAX - run->start)
+		calls.to = run->start + to;
+	if (!recording_choose(recording, &calls))
+		return 0;
+	log_error("%s: cannot be read: out of memory: free some memory", log_safe(name));
+	return -ENOMEM;
 }
 
 int export_choose(const struct export_choice *choice, struct recording *recording, const char *name)

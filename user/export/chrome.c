@@ -22,6 +22,7 @@
 #include <uthash.h>
 
 #include "export/call.h"
+#include "export/chrome_arrows.h"
 #include "export/chrome_call.h"
 #include "export/formats.h"
 #include "export/output.h"
@@ -303,6 +304,19 @@ static void put_step(struct chrome *c, const struct def_step *step)
 	json_end_object(j);
 }
 
+/* Calls that overlap lie on several tracks: of one of them alone it is not known on which. */
+static bool place_of(void *context, uint32_t thread, uint64_t *pid, uint64_t *tid)
+{
+	const struct chrome *c = context;
+	const struct thread_tracks *tracks = &c->threads[thread];
+
+	if (tracks->ntracks != 1)
+		return false;
+	*pid = tracks->pid;
+	*tid = tracks->tracks[0].tid;
+	return true;
+}
+
 static void put_progress(void *context, size_t done, size_t all)
 {
 	output_progress(((struct chrome *)context)->out, done, all);
@@ -404,9 +418,12 @@ static int chrome_write(struct recording *recording, int fd, int spare, const ch
 	struct timeline_ops ops = {
 		.event = put_event, .gap = put_gap, .control = put_control, .progress = put_progress, .context = c
 	};
+	struct chrome_arrows *arrows = c && c->out ? chrome_arrows_find(recording, spare) : NULL;
 	int error, ended;
 
-	if (!c || !c->out) {
+	if (!arrows) {
+		if (c && c->out)
+			output_close(c->out);
 		if (c)
 			chrome_close(c);
 		return -ENOMEM;
@@ -423,6 +440,9 @@ static int chrome_write(struct recording *recording, int fd, int spare, const ch
 	if (!error)
 		error = timeline_read(recording, &ops);
 	hand_on(c);
+	if (!error)
+		error = chrome_arrows_put(arrows, &c->json, place_of, c);
+	chrome_arrows_free(arrows);
 	json_newline(&c->json);
 	json_end_array(&c->json);
 	if (recording_left_out(recording))
@@ -440,5 +460,6 @@ const struct exporter exporter_chrome = {
 	.name = "chrome",
 	.suffixes = ".json .json.gz",
 	.help = "Chrome trace, for ui.perfetto.dev",
+	.needs_spare = true,
 	.write = chrome_write,
 };

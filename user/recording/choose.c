@@ -5,31 +5,48 @@
  * read_spans.c asks for each span. The late ones, whose starts are told before they are read, are chosen here.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "recording/reader.h"
 
-static void choose_late(struct recording *r)
+/* Those of the late spans that are handed on, as late_sort() has left all of them. 0 or -ENOMEM. */
+static int choose_late(struct recording *r)
 {
 	struct late_store *late = &r->late;
-	size_t kept = 0;
+	size_t kept = 0, count = late->count;
+	uint32_t *order = late->order;
+	struct late_start *starts = late->starts;
 
-	for (size_t i = 0; i < late->count; i++) {
+	if (!r->whole.order) { /* recording_whole() has them all */
+		order = malloc((count + 1) * sizeof(*order));
+		starts = malloc((count + 1) * sizeof(*starts));
+		if (!order || !starts) {
+			free(order);
+			free(starts);
+			return -ENOMEM;
+		}
+		r->whole = *late;
+	}
+	for (size_t i = 0; i < count; i++) {
 		const struct late_span *span = &late->spans[late->order[i]];
 
 		if (reader_leaves_out(r, span->thread, span->start, span->end))
 			continue;
-		late->order[kept] = late->order[i];
-		late->starts[kept++] = late->starts[i];
+		order[kept] = late->order[i];
+		starts[kept++] = late->starts[i];
 	}
+	late->order = order;
+	late->starts = starts;
 	late->count = kept;
+	return 0;
 }
 
-void recording_choose(struct recording *r, const struct recording_choice *choice)
+int recording_choose(struct recording *r, const struct recording_choice *choice)
 {
 	r->choice = *choice;
 	r->some_left_out = true;
-	choose_late(r);
+	return choose_late(r);
 }
 
 int recording_leave_out(struct recording *r, uint32_t process)
@@ -42,8 +59,12 @@ int recording_leave_out(struct recording *r, uint32_t process)
 	if (!def->left_out)
 		return -ENOMEM;
 	r->some_left_out = true;
-	choose_late(r);
-	return 0;
+	return choose_late(r);
+}
+
+bool recording_has_chosen(const struct recording *r, uint32_t thread, uint64_t start, uint64_t end)
+{
+	return !reader_leaves_out(r, thread, start, end);
 }
 
 uint64_t recording_left_out(const struct recording *r)
@@ -53,4 +74,23 @@ uint64_t recording_left_out(const struct recording *r)
 	for (size_t i = 0; i < r->nplaces; i++)
 		count += r->places[i].left_out;
 	return count;
+}
+
+struct recording *recording_whole(struct recording *r)
+{
+	struct recording *whole = recording_again(r);
+
+	if (!whole || !r->whole.order)
+		return whole;
+	whole->choice = RECORDING_ALL;
+	whole->late = r->whole;
+	for (size_t i = 0; i < whole->nplaces; i++)
+		whole->places[i].floor_known = false;
+	return whole;
+}
+
+void reader_free_choice(struct recording *r)
+{
+	free(r->whole.order);
+	free(r->whole.starts);
 }

@@ -301,7 +301,7 @@ static int open_checked(struct recording **recording, int fd, bool owned, const 
 	error = -ENOMEM;
 	for (size_t i = 0; i < r->d.nprocesses; i++)
 		r->some_left_out |= r->d.processes[i].left_out != NULL;
-	r->choice = (struct recording_choice){ .to = UINT64_MAX };
+	r->choice = RECORDING_ALL;
 	if (!late_sort(&r->late, r->some_left_out ? &r->d : NULL))
 		goto no_memory;
 	guess_end(r);
@@ -368,6 +368,7 @@ static void close_whole(struct recording *r)
 		close(r->fd);
 	definitions_free(&r->d);
 	late_free(&r->late);
+	reader_free_choice(r);
 	free(r->name);
 }
 

@@ -45,6 +45,7 @@ struct recording {
 	uint64_t damaged_at;
 	bool some_left_out; /* there are processes that are no part of the job, or not everything was chosen */
 	struct recording_choice choice;
+	struct late_store whole; /* order and starts of all late spans, where those of `late` are of the chosen ones */
 	struct definitions d;
 	uint64_t definition_bytes;
 
@@ -68,6 +69,8 @@ struct recording {
 	size_t *gap_before;
 };
 
+#define RECORDING_ALL ((struct recording_choice){ .to = UINT64_MAX })
+
 #define READER_NO_MEMORY "there is not enough memory to read it"
 
 /* Says it, once; what was read up to there is used. */
@@ -86,5 +89,8 @@ enum record records_next(struct recording *r, struct records *records, struct sp
 			 const char **wrong);
 /* Everything from this chunk on is damaged; partly: it still counts, as it gave something. */
 void reader_stop_at(struct recording *r, size_t index, bool partly, const char *wrong);
+
+/* choose.c */
+void reader_free_choice(struct recording *r);
 
 #endif

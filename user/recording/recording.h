@@ -540,11 +540,14 @@ struct recording_choice {
 	uint64_t from, to; /* ns */
 	uint64_t over;     /* ns */
 };
-void recording_choose(struct recording *recording, const struct recording_choice *choice);
+int recording_choose(struct recording *recording, const struct recording_choice *choice); /* 0 or -ENOMEM */
 /* Nor what this process did; it is then one of those that are left out (LEFT_OUT_CHOICE). 0 or -ENOMEM. */
 int recording_leave_out(struct recording *recording, uint32_t process);
 /* How many calls were left out, for whatever reason, of those that were read chunk by chunk. */
 uint64_t recording_left_out(const struct recording *recording);
+bool recording_has_chosen(const struct recording *recording, uint32_t thread, uint64_t start, uint64_t end);
+/* As recording_again(), but all calls of the chosen processes: to find out what belongs together. */
+struct recording *recording_whole(struct recording *recording);
 
 /*
  * Reading chunk by chunk, for whoever needs starts and ends in order (user/timeline).

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * chrome_arrows.h - arrows between calls of different threads ("flow events"). Private to user/export.
+ */
+#ifndef GASPBPF_EXPORT_CHROME_ARROWS_H
+#define GASPBPF_EXPORT_CHROME_ARROWS_H
+
+#include "recording/recording.h"
+#include "util/json.h"
+
+struct chrome_arrows;
+
+/*
+ * Finds an arrow for each message, from its sending to its receiving call, and for each call that waited otherwise,
+ * from the one that it waited for: in a thread of its own, which reads the whole recording twice. What it finds waits
+ * in the file, which stays the caller's. NULL: out of memory.
+ */
+struct chrome_arrows *chrome_arrows_find(struct recording *recording, int spare);
+
+/* Where the calls of a thread are shown. False: not on one track, so no arrow finds them. */
+typedef bool (*arrow_place_fn)(void *context, uint32_t thread, uint64_t *pid, uint64_t *tid);
+
+/* Waits for the end of it, and adds them to the array of events. 0 or -errno. */
+int chrome_arrows_put(struct chrome_arrows *arrows, struct json *json, arrow_place_fn place, void *context);
+void chrome_arrows_free(struct chrome_arrows *arrows);
+
+#endif
