@@ -111,6 +111,8 @@ static void check_output(const struct options *o, size_t which, struct argp_stat
 	}
 	if (kind == OUTPUT_UNKNOWN)
 		argp_error(state, "-o %s: no kind of file has this suffix: these are known: %s", log_safe(path), known);
+	if (kind == OUTPUT_EXPORT && exporter_for(path)->missing)
+		argp_error(state, "-o %s: %s", log_safe(path), exporter_for(path)->missing);
 	for (size_t i = 0; kind == OUTPUT_RECORDING && i < which; i++)
 		if (output_kind(o->outputs.items[i]) == kind)
 			argp_error(state, "-o %s: one recording a run: 'cp' makes a second", log_safe(path));

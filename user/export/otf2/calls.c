@@ -122,18 +122,60 @@ static void find_root(const struct otf2 *o, const struct span *span, struct reco
 		record->numbers[0] = OTF2_COLLECTIVE_OP_ALLREDUCE;
 }
 
+/* As a rank of the communicator, or a member of all; -1: not known. */
+static int64_t self_of(const struct otf2 *o, const struct span *span)
+{
+	uint32_t process = o->d->threads[span->thread].process;
+	const struct def_comm *comm;
+	int64_t self;
+
+	if (otf2_number(o, span, WANT_SELF, &self) && self >= 0)
+		return self;
+	if (process >= o->d->nprocesses)
+		return -1;
+	if (!o->regions[span->probe].names_comm)
+		return member_of_all(o, process, o->d->processes[process].rank);
+	comm = comm_of_span(o->comm_index, span);
+	return comm ? comm_rank_of(comm, o->d->processes[process].rank) : -1;
+}
+
+/* Where the call does not say which way its bytes go, the operation does. */
+static void find_sizes(const struct otf2 *o, const struct span *span, struct record *record)
+{
+	struct payload payload = payload_of(o, span);
+	int64_t self = self_of(o, span);
+	bool rooted = record->numbers[2] != OTF2_COLLECTIVE_ROOT_NONE && self >= 0;
+	bool is_root = rooted && self == (int64_t)record->numbers[2];
+	uint64_t bytes = (uint64_t)payload.bytes, *sent = &record->numbers[3], *received = &record->numbers[4];
+
+	*sent = (uint64_t)payload.sent;
+	*received = (uint64_t)payload.received;
+	if (record->numbers[0] == OTF2_COLLECTIVE_OP_BARRIER)
+		*sent = *received = 0;
+	else if (payload.bytes < 0 || payload.sent >= 0 || payload.received >= 0)
+		return;
+	else if (record->numbers[0] != OTF2_COLLECTIVE_OP_BCAST && record->numbers[0] != OTF2_COLLECTIVE_OP_SCATTER)
+		*sent = bytes;
+	else if (rooted)
+		*sent = is_root ? bytes : 0;
+	if (record->numbers[0] == OTF2_COLLECTIVE_OP_BCAST || record->numbers[0] == OTF2_COLLECTIVE_OP_REDUCE)
+		*received = rooted && (record->numbers[0] == OTF2_COLLECTIVE_OP_REDUCE) == is_root ? bytes
+			    : rooted							       ? 0
+												       : UINT64_MAX;
+	else if (record->numbers[0] == OTF2_COLLECTIVE_OP_ALLREDUCE)
+		*received = bytes;
+}
+
 static struct record collective_end(struct otf2 *o, const struct span *span, uint64_t time)
 {
 	const struct region *region = &o->regions[span->probe];
-	struct payload payload = payload_of(o, span);
 	struct record record = { .kind = is_of_memory(region) ? RECORD_RMA_COLLECTIVE_END : RECORD_COLLECTIVE_END,
 				 .time = time };
 
 	record.numbers[0] = region->operation;
 	record.numbers[1] = is_of_memory(region) ? window_of_call(o, span) : comm_of_call(o, span);
 	find_root(o, span, &record);
-	record.numbers[3] = region->operation == OTF2_COLLECTIVE_OP_BARRIER ? 0 : (uint64_t)payload.sent;
-	record.numbers[4] = region->operation == OTF2_COLLECTIVE_OP_BARRIER ? 0 : (uint64_t)payload.received;
+	find_sizes(o, span, &record);
 	return record;
 }
 

@@ -152,7 +152,9 @@ struct otf2 {
 	struct window *windows;
 	size_t nwindows, windows_room;
 
-	struct open_request *requests, **latest; /* uthash; by thread: the list of its own, the latest first */
+	struct open_request *requests;           /* uthash */
+	struct open_request **oldest, **latest; /* by thread: the ends of its list */
+	size_t nrequests;
 	uint64_t next_request, next_match;
 	uint32_t nlocks;
 

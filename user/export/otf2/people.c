@@ -170,8 +170,9 @@ int otf2_people_open(struct otf2 *o)
 	o->jobs = calloc(d->nprocesses + 1, sizeof(*o->jobs));
 	o->job_of = calloc(d->nprocesses + 1, sizeof(*o->job_of));
 	o->latest = calloc(d->nthreads + 1, sizeof(*o->latest));
+	o->oldest = calloc(d->nthreads + 1, sizeof(*o->oldest));
 	o->comm_index = comm_index_new(d);
-	if (!o->jobs || !o->job_of || !o->comm_index || !o->latest)
+	if (!o->jobs || !o->job_of || !o->comm_index || !o->latest || !o->oldest)
 		return -ENOMEM;
 	error = find_jobs(o) ?: make_room(o);
 	for (uint32_t i = 0; i < d->nthreads && !error; i++)
@@ -353,7 +354,8 @@ uint32_t window_of_call(struct otf2 *o, const struct span *span)
 	if (!region->epochs)
 		return window_of(o, region->paradigm->name,
 				 comm_of_all(o, region->paradigm, o->d->threads[span->thread].process), 0);
-	if (!otf2_number(o, span, WANT_OF, &of) && !otf2_number(o, span, WANT_LOCK, &of))
+	if (!otf2_number(o, span, WANT_OF, &of) && !otf2_number(o, span, WANT_LOCK, &of) &&
+	    !otf2_number(o, span, WANT_OBJECT, &of))
 		return window_of(o, region->paradigm->name, OTF2_UNDEFINED_COMM, 0);
 	handle = kept_of_process(o, NUMBERED_HANDLE, span, (uint64_t)of);
 	return handle && *handle != NO_INDEX ? *handle : window_of(o, region->paradigm->name, OTF2_UNDEFINED_COMM, 0);

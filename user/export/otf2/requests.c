@@ -13,27 +13,48 @@
 #include "export/call.h"
 #include "export/otf2/parts.h"
 
-#define REQUESTS_MOST 65536 /* that nobody waited for; older ones are forgotten */
+#define REQUESTS_MOST 65536 /* that nobody waited for; older ones of the thread are forgotten */
 
 struct open_request {
-	UT_hash_handle hh; /* in the order in which they were begun */
+	UT_hash_handle hh;
 	struct {
 		uint64_t process, handle;
 	} key;
 	uint32_t thread;
-	struct open_request *before, *after; /* of the thread; after: begun later */
+	struct open_request *before, *after; /* of the thread, in the order in which they were begun */
+	struct open_request *older, *newer;  /* of the same handle; found is the newest */
 	struct request request;
 };
 
+/* The newest of its handle is gone: the one before it is found from now on. */
+static void uncover(struct otf2 *o, struct open_request *r)
+{
+	struct open_request *older = r->older;
+
+	if (r->hh.tbl) /* else there was no memory to put it there, which is noted */
+		HASH_DEL(o->requests, r);
+	if (!older)
+		return;
+	older->newer = NULL;
+	HASH_ADD(hh, o->requests, key, sizeof(older->key), older);
+	if (!older->hh.tbl)
+		otf2_fail(o, -ENOMEM);
+}
+
 static void forget(struct otf2 *o, struct open_request *r)
 {
-	if (r->before)
-		r->before->after = r->after;
-	if (r->after)
-		r->after->before = r->before;
-	else
-		o->latest[r->thread] = r->before;
-	HASH_DEL(o->requests, r);
+	struct open_request **first = &o->oldest[r->thread], **last = &o->latest[r->thread];
+
+	*(r->before ? &r->before->after : first) = r->after;
+	*(r->after ? &r->after->before : last) = r->before;
+	if (!r->newer) {
+		uncover(o, r);
+	} else {
+		r->newer->older = r->older;
+		if (r->older)
+			r->older->newer = r->newer;
+	}
+	o->nrequests--;
 	free(r);
 }
 
@@ -45,16 +66,31 @@ static struct open_request *find(const struct otf2 *o, uint32_t thread, int64_t 
 	return found;
 }
 
+static int add(struct otf2 *o, struct open_request *r, struct open_request *older)
+{
+	if (older)
+		HASH_DEL(o->requests, older);
+	HASH_ADD(hh, o->requests, key, sizeof(r->key), r);
+	if (!r->hh.tbl)
+		return -ENOMEM;
+	r->older = older;
+	if (older)
+		older->newer = r;
+	r->before = o->latest[r->thread];
+	*(r->before ? &r->before->after : &o->oldest[r->thread]) = r;
+	o->latest[r->thread] = r;
+	o->nrequests++;
+	return 0;
+}
+
+/* A runtime may give several requests the same handle: one that stands for "complete already". */
 int otf2_request_begin(struct otf2 *o, const struct span *span, const struct request *request)
 {
-	struct open_request *r, *known;
+	struct open_request *r;
 	int64_t handle;
 
 	if (!otf2_number(o, span, WANT_REQUEST, &handle))
 		return 0;
-	known = find(o, span->thread, handle);
-	if (known)
-		forget(o, known);
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
@@ -62,17 +98,12 @@ int otf2_request_begin(struct otf2 *o, const struct span *span, const struct req
 	r->key.handle = (uint64_t)handle;
 	r->thread = span->thread;
 	r->request = *request;
-	HASH_ADD(hh, o->requests, key, sizeof(r->key), r);
-	if (!r->hh.tbl) {
+	if (add(o, r, find(o, span->thread, handle))) {
 		free(r);
 		return -ENOMEM;
 	}
-	r->before = o->latest[span->thread];
-	if (r->before)
-		r->before->after = r;
-	o->latest[span->thread] = r;
-	if (HASH_COUNT(o->requests) > REQUESTS_MOST)
-		forget(o, o->requests);
+	if (o->nrequests > REQUESTS_MOST)
+		forget(o, o->oldest[span->thread]);
 	return 0;
 }
 
@@ -179,7 +210,12 @@ int otf2_requests_end(struct otf2 *o, uint32_t location, const struct span *span
 
 void otf2_requests_close(struct otf2 *o)
 {
-	while (o->requests)
-		forget(o, o->requests);
+	HASH_CLEAR(hh, o->requests);
+	for (size_t i = 0; o->oldest && i < o->d->nthreads; i++)
+		for (struct open_request *r = o->oldest[i], *next; r; r = next) {
+			next = r->after;
+			free(r);
+		}
 	free(o->latest);
+	free(o->oldest);
 }
