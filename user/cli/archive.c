@@ -66,8 +66,9 @@ static bool is_somebody_elses(const struct writer *w, const char *name)
 	struct stat folder, output;
 
 	return strcmp(name, path_base(w->path)) && !fstatat(w->beside, name, &folder, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISDIR(folder.st_mode) && (fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) ||
-					   !S_ISREG(output.st_mode) || !output.st_size);
+	       S_ISDIR(folder.st_mode) &&
+	       (fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) || !S_ISREG(output.st_mode) ||
+		!output.st_size);
 }
 
 static int take_place(const struct writer *w, const char *name)
@@ -158,13 +159,16 @@ static int make_own(struct writer *w)
 
 static int prepare(struct writer *w, const struct caller *caller)
 {
+	int error;
+
 	if (!geteuid() && caller->uid && !give_up_privileges(caller)) {
 		log_error("%s: cannot be written as who called: %s: try again as that user", log_safe(w->path),
 			  strerror(errno));
 		return -EPERM;
 	}
-	if (w->exporter->ready && w->exporter->ready())
-		return -ENOENT;
+	error = w->exporter->ready ? w->exporter->ready() : 0;
+	if (error)
+		return error;
 	if (w->exporter->needs_spare)
 		w->spare = file_temporary();
 	if (w->exporter->needs_spare && w->spare < 0)

@@ -2,10 +2,10 @@
 /*
  * archive.h - an export of several files (struct exporter.is_archive), written by a process of its own.
  *
- * A library makes the files, by their names. So it is not root that does it for somebody who called sudo: the process is
- * the caller, for good. It starts while there is the right to, and waits until the recording is whole. It writes into a
- * folder of its own beside the output, and what it has made takes its place at the end: after a failure nothing of it
- * is left, and an earlier archive of that name is what it was.
+ * A library makes the files, by their names. So it is not root that does it for somebody who called sudo: the process
+ * is the caller, for good. It starts while there is the right to, and waits until the recording is whole. It writes
+ * into a folder of its own beside the output, and what it has made takes its place at the end: after a failure nothing
+ * of it is left, and an earlier archive of that name is what it was.
  */
 #ifndef GASPBPF_CLI_ARCHIVE_H
 #define GASPBPF_CLI_ARCHIVE_H

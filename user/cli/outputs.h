@@ -17,7 +17,7 @@ struct export_target {
 	const struct exporter *exporter;
 	const char *path;
 	int fd;
-	bool created; /* the file is new */
+	bool created;            /* the file is new */
 	struct archive *archive; /* NULL: it is a file; else the fd is none */
 };
 

@@ -168,7 +168,8 @@ static int complete_indices(struct sim *sim, struct op *op, const struct span *s
 	int error = 0;
 
 	for (unsigned i = 0; i < facts->answers.count[WANT_INDEX] && !error; i++)
-		if (prepared_number(&facts->answers.values[WANT_INDEX][i], &sent, &index) && index >= 0 && index < count)
+		if (prepared_number(&facts->answers.values[WANT_INDEX][i], &sent, &index) && index >= 0 &&
+		    index < count)
 			error = complete_handle(sim, op, span, handles[index], facts->answers.count[WANT_INDEX] == 1);
 	return error;
 }
@@ -195,7 +196,8 @@ int requests_wait(struct sim *sim, struct op *op, const struct span *span)
 		return complete_indices(sim, op, span, handles, count);
 	for (unsigned i = 0; i < count && !error; i++)
 		error = complete_handle(sim, op, span, handles[i], facts->answers.count[WANT_REQUEST] == 1);
-	if (!error && facts->answers.count[WANT_NUMBER] && fact_number(facts, WANT_NUMBER, span, &number) && number > count)
+	if (!error && facts->answers.count[WANT_NUMBER] && fact_number(facts, WANT_NUMBER, span, &number) &&
+	    number > count)
 		error = complete_latest(sim, op, span, number - count);
 	return error;
 }

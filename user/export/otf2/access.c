@@ -19,7 +19,7 @@ static bool remote_of(const struct otf2 *o, const struct span *span, enum want w
 
 	if (!otf2_number(o, span, want, &peer) || peer < 0)
 		return false;
-	if (!region->epochs)
+	if (!has_windows(region->paradigm))
 		peer = member_of_all(o, o->d->threads[span->thread].process, peer);
 	*remote = (uint32_t)peer;
 	return peer >= 0;
@@ -59,7 +59,8 @@ static int put_access(struct otf2 *o, uint32_t location, const struct span *span
 	struct payload payload = payload_read(o->regions[span->probe].payload, &sent);
 	struct record record = { .kind = kind, .time = span->start };
 
-	if (!remote_of(o, span, WANT_PEER_OUT, &record.numbers[1]) && !remote_of(o, span, WANT_PEER_IN, &record.numbers[1]))
+	if (!remote_of(o, span, WANT_PEER_OUT, &record.numbers[1]) &&
+	    !remote_of(o, span, WANT_PEER_IN, &record.numbers[1]))
 		return 0;
 	record.numbers[0] = window_of_call(o, span);
 	if (kind == RECORD_ATOMIC) {

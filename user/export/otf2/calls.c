@@ -60,8 +60,9 @@ static int put_send(struct otf2 *o, uint32_t location, const struct span *span)
 	error = otf2_put(o, location, &record);
 	if (error || !region->begins)
 		return error;
-	return otf2_request_begin(o, span,
-			     &(struct request){ .what = REQUEST_SEND, .id = o->next_request++, .numbers = { record.numbers[4] } });
+	return otf2_request_begin(
+		o, span,
+		&(struct request){ .what = REQUEST_SEND, .id = o->next_request++, .numbers = { record.numbers[4] } });
 }
 
 static int begin_receive(struct otf2 *o, uint32_t location, const struct span *span)
@@ -160,8 +161,8 @@ static void find_sizes(const struct otf2 *o, const struct span *span, struct rec
 		*sent = is_root ? bytes : 0;
 	if (record->numbers[0] == OTF2_COLLECTIVE_OP_BCAST || record->numbers[0] == OTF2_COLLECTIVE_OP_REDUCE)
 		*received = rooted && (record->numbers[0] == OTF2_COLLECTIVE_OP_REDUCE) == is_root ? bytes
-			    : rooted							       ? 0
-												       : UINT64_MAX;
+			    : rooted                                                               ? 0
+												   : UINT64_MAX;
 	else if (record->numbers[0] == OTF2_COLLECTIVE_OP_ALLREDUCE)
 		*received = bytes;
 }
@@ -187,8 +188,8 @@ static int begin_collective(struct otf2 *o, uint32_t location, const struct span
 	int error;
 
 	if (!region->begins || is_of_memory(region))
-		return put(o, location,
-			   is_of_memory(region) ? RECORD_RMA_COLLECTIVE_BEGIN : RECORD_COLLECTIVE_BEGIN, span->start);
+		return put(o, location, is_of_memory(region) ? RECORD_RMA_COLLECTIVE_BEGIN : RECORD_COLLECTIVE_BEGIN,
+			   span->start);
 	record = (struct record){ .kind = RECORD_COLLECTIVE_REQUEST,
 				  .time = span->start,
 				  .numbers = { o->next_request } };

@@ -135,7 +135,8 @@ static void put_site(struct defining *w, uint32_t index)
 	}
 }
 
-static void put_attribute(struct defining *w, OTF2_AttributeRef self, const char *name, const char *about, OTF2_Type type)
+static void put_attribute(struct defining *w, OTF2_AttributeRef self, const char *name, const char *about,
+			  OTF2_Type type)
 {
 	OTF2_StringRef called = put_string(w, name), described = put_string(w, about);
 
@@ -152,7 +153,8 @@ static void put_paradigms(struct defining *w)
 		if (used[p->paradigm] || p->paradigm == OTF2_PARADIGM_UNKNOWN)
 			continue;
 		used[p->paradigm] = true;
-		check(w, w->lib->GlobalDefWriter_WriteParadigm(w->writer, p->paradigm, put_string(w, p->name), p->class));
+		check(w,
+		      w->lib->GlobalDefWriter_WriteParadigm(w->writer, p->paradigm, put_string(w, p->name), p->class));
 	}
 }
 
@@ -168,9 +170,9 @@ static void put_region(struct defining *w, uint32_t number)
 	OTF2_StringRef canonical = put_string(w, def->symbol ?: name);
 	OTF2_StringRef event = put_string(w, event_label(def, inner, label, sizeof(label)));
 
-	check(w, w->lib->GlobalDefWriter_WriteRegion(w->writer, number, called, canonical, event, otf2_region_role(w->o, probe),
-						     w->o->regions[probe].paradigm->paradigm, OTF2_REGION_FLAG_NONE,
-						     OTF2_UNDEFINED_STRING, 0, 0));
+	check(w, w->lib->GlobalDefWriter_WriteRegion(
+			 w->writer, number, called, canonical, event, otf2_region_role(w->o, probe),
+			 w->o->regions[probe].paradigm->paradigm, OTF2_REGION_FLAG_NONE, OTF2_UNDEFINED_STRING, 0, 0));
 }
 
 /* --- who makes them ------------------------------------------------------------------ */
@@ -192,7 +194,8 @@ static void put_node(struct defining *w, uint32_t self, const char *host, const 
 	OTF2_StringRef name = put_string(w, host ?: "?"), class = put_string(w, "node");
 
 	check(w, w->lib->GlobalDefWriter_WriteSystemTreeNode(w->writer, self, name, class, 0));
-	check(w, w->lib->GlobalDefWriter_WriteSystemTreeNodeDomain(w->writer, self, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
+	check(w, w->lib->GlobalDefWriter_WriteSystemTreeNodeDomain(w->writer, self,
+								   OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
 	put_node_property(w, self, "kernel", kernel);
 }
 
@@ -225,7 +228,8 @@ static void put_nodes(struct defining *w)
 	const struct definitions *d = w->o->d;
 	OTF2_StringRef name = put_string(w, d->run.host ?: "?"), class = put_string(w, "machine");
 
-	check(w, w->lib->GlobalDefWriter_WriteSystemTreeNode(w->writer, 0, name, class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+	check(w,
+	      w->lib->GlobalDefWriter_WriteSystemTreeNode(w->writer, 0, name, class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 	check(w, w->lib->GlobalDefWriter_WriteSystemTreeNodeDomain(w->writer, 0, OTF2_SYSTEM_TREE_DOMAIN_MACHINE));
 	if (!d->nnodes)
 		put_node(w, 1, d->run.host, d->run.kernel);
@@ -304,8 +308,9 @@ static void put_location(struct defining *w, uint32_t location)
 	who.rank = -1; /* the process has it */
 	lane_text(&who, l->lane, text, sizeof(text));
 	name = put_string(w, !l->lane && p && p->pid == d->threads[l->thread].tid ? "Master thread" : text);
-	check(w, w->lib->GlobalDefWriter_WriteLocation(w->writer, location, name, OTF2_LOCATION_TYPE_CPU_THREAD, l->records,
-						       p ? d->threads[l->thread].process : OTF2_UNDEFINED_LOCATION_GROUP));
+	check(w, w->lib->GlobalDefWriter_WriteLocation(
+			 w->writer, location, name, OTF2_LOCATION_TYPE_CPU_THREAD, l->records,
+			 p ? d->threads[l->thread].process : OTF2_UNDEFINED_LOCATION_GROUP));
 	name = put_string(w, "tid");
 	value.uint32 = d->threads[l->thread].tid;
 	check(w, w->lib->GlobalDefWriter_WriteLocationProperty(w->writer, location, name, OTF2_TYPE_UINT32, value));
@@ -398,7 +403,8 @@ static void put_comm(struct defining *w, uint32_t index)
 	OTF2_GroupRef group = put_members(w, comm);
 	OTF2_StringRef name = comm_name(w, comm);
 
-	check(w, w->lib->GlobalDefWriter_WriteComm(w->writer, index, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+	check(w, w->lib->GlobalDefWriter_WriteComm(w->writer, index, name, group, OTF2_UNDEFINED_COMM,
+						   OTF2_COMM_FLAG_NONE));
 }
 
 static void put_window(struct defining *w, uint32_t index)
@@ -431,7 +437,8 @@ static void put_all(struct defining *w)
 		put_site(w, i);
 	put_attribute(w, ATTRIBUTE_SITE, "call site", "the line of the source that makes the call",
 		      OTF2_TYPE_SOURCE_CODE_LOCATION);
-	put_attribute(w, ATTRIBUTE_CALLER, "caller", "the function that makes the call, or its place", OTF2_TYPE_STRING);
+	put_attribute(w, ATTRIBUTE_CALLER, "caller", "the function that makes the call, or its place",
+		      OTF2_TYPE_STRING);
 	put_attribute(w, ATTRIBUTE_END, "end", "how the call ended, where it did not return", OTF2_TYPE_STRING);
 	put_paradigms(w);
 	for (uint32_t i = 0; i < w->o->names.count && !w->o->error; i++)

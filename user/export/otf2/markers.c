@@ -70,7 +70,8 @@ static int put_gaps(void *context, struct cursor *pieces)
 		if (pieces->failed)
 			return -EIO;
 		snprintf(text, sizeof(text), "%" PRIu64 " %s lost here", count, count == 1 ? "call" : "calls");
-		error = put(m, MARKER_LOST, after, before ?: m->o->d->run.end, OTF2_MARKER_SCOPE_LOCATION, thread, text);
+		error = put(m, MARKER_LOST, after, before ?: m->o->d->run.end, OTF2_MARKER_SCOPE_LOCATION, thread,
+			    text);
 	}
 	return error;
 }
@@ -92,7 +93,8 @@ static int put_sums(struct marking *m)
 	for (uint32_t i = 0; i < d->nthreads && !error; i++) {
 		if ((!missing[i].summed && !missing[i].skipped) || thread_is_left_out(d, i))
 			continue;
-		snprintf(text, sizeof(text), "not on the timeline: %" PRIu64 " calls summed up, %" PRIu64 " only counted",
+		snprintf(text, sizeof(text),
+			 "not on the timeline: %" PRIu64 " calls summed up, %" PRIu64 " only counted",
 			 missing[i].summed, missing[i].skipped);
 		error = put(m, MARKER_SUMMED, d->run.start, d->run.end, OTF2_MARKER_SCOPE_LOCATION, i, text);
 	}

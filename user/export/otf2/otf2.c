@@ -48,25 +48,22 @@ static OTF2_FlushType always_flush(void *context, OTF2_FileType type, OTF2_Locat
 	return OTF2_FLUSH;
 }
 
-/* The one piece of a buffer. */
-struct piece {
-	bool used;
-	char memory[];
-};
-
+/* The one piece of a buffer: of those that were got at the beginning, since the library asks for ever if it gets none. */
 static void *allocate(void *context, OTF2_FileType type, OTF2_LocationRef location, void **buffer, uint64_t size)
 {
+	struct otf2 *o = context;
 	struct piece *piece = *buffer;
 
+	for (unsigned i = 0; !piece && i < PIECES; i++)
+		if (!o->pieces[i].taken)
+			piece = &o->pieces[i];
 	if (!piece) {
-		piece = malloc(sizeof(*piece) + size);
-		*buffer = piece;
-		if (!piece)
-			otf2_fail(context, -ENOMEM);
-		else
-			piece->used = false;
+		otf2_fail(o, -ENOMEM);
+		return NULL;
 	}
-	if (!piece || piece->used)
+	*buffer = piece;
+	piece->taken = true;
+	if (piece->used)
 		return NULL;
 	piece->used = true;
 	return piece->memory;
@@ -80,15 +77,39 @@ static void free_all(void *context, OTF2_FileType type, OTF2_LocationRef locatio
 		return;
 	piece->used = false;
 	if (final) {
-		free(piece);
+		piece->taken = false;
 		*buffer = NULL;
 	}
+}
+
+static int get_pieces(struct otf2 *o)
+{
+	for (unsigned i = 0; i < PIECES; i++) {
+		o->pieces[i].memory = malloc(CHUNK_DEFINITIONS);
+		if (!o->pieces[i].memory)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What the library means: it has few numbers of its own, and leaves the system's. */
+static int cause_of(OTF2_ErrorCode code, int number)
+{
+	static const int causes[] = { ENOMEM, ENOSPC, EDQUOT, EFBIG, EACCES, EMFILE, ENFILE, EROFS };
+
+	if (code == OTF2_ERROR_MEM_ALLOC_FAILED || code == OTF2_ERROR_ENOMEM)
+		return ENOMEM;
+	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
+		if (causes[i] == number)
+			return number;
+	return EIO;
 }
 
 /* The first thing that it says is the cause; what follows are consequences. */
 static OTF2_ErrorCode take_error(void *context, const char *file, uint64_t line, const char *function,
 				 OTF2_ErrorCode code, const char *format, va_list arguments)
 {
+	int cause = cause_of(code, errno);
 	struct otf2 *o = context;
 	char text[200];
 
@@ -96,9 +117,9 @@ static OTF2_ErrorCode take_error(void *context, const char *file, uint64_t line,
 		return code;
 	vsnprintf(text, sizeof(text), format, arguments);
 	log_status("%s", "");
-	log_error("%s: %s: %s: make room or choose another place", log_safe(o->name),
-		  o->library->Error_GetDescription(code), log_safe(text));
-	otf2_fail(o, -EIO);
+	log_error("%s: cannot write: %s (%s): make room or choose another place", log_safe(o->name), strerror(cause),
+		  log_safe(text));
+	otf2_fail(o, -cause);
 	return code;
 }
 
@@ -230,7 +251,7 @@ static int otf2_open(struct otf2 *o, int spare)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < d->nthreads; i++)
 		o->locations[o->nlocations++] = (struct location){ .thread = i };
-	return otf2_regions_open(o) ?: otf2_people_open(o);
+	return get_pieces(o) ?: otf2_regions_open(o) ?: otf2_people_open(o);
 }
 
 static void otf2_close(struct otf2 *o)
@@ -245,12 +266,16 @@ static void otf2_close(struct otf2 *o)
 	free(o->lane_before);
 	free(o->extra);
 	heap_free(&o->gaps);
+	for (unsigned i = 0; i < PIECES; i++)
+		free(o->pieces[i].memory);
 	free(o);
 }
 
 int otf2_ready(void)
 {
-	return otf2_library() ? 0 : -ENOENT;
+	const struct otf2_library *library;
+
+	return otf2_library(&library);
 }
 
 int otf2_write(struct recording *recording, int fd, int spare, const char *name)
@@ -263,13 +288,14 @@ int otf2_write(struct recording *recording, int fd, int spare, const char *name)
 		return -ENOMEM;
 	o->d = recording_definitions(recording);
 	o->name = name;
-	o->library = otf2_library();
-	error = o->library ? otf2_open(o, spare) : -ENOENT;
+	error = otf2_library(&o->library) ?: otf2_open(o, spare);
 	if (!error)
 		error = read_all(o, recording);
 	if (!error) {
+		errno = 0;
 		before = o->library->Error_RegisterCallback(take_error, o);
 		error = write_archive(o);
+		error = o->error ?: error;
 		o->library->Error_RegisterCallback(before, NULL);
 	}
 	log_status("%s", "");

@@ -7,7 +7,7 @@
 
 #include "recording/recording.h"
 
-/* Is the library there that writes it? 0 or -ENOENT, said. */
+/* Is the library there that writes it? 0 or -errno, said. */
 int otf2_ready(void);
 /* As struct exporter's write, into the folder that this process is in. */
 int otf2_write(struct recording *recording, int fd, int spare, const char *name);

@@ -75,14 +75,19 @@ struct paradigm {
 	const char *unit; /* what its processes are called; NULL: they are threads, or have no numbers */
 };
 
+/* Do one-sided accesses name one of several windows, and go on until another call? */
+static inline bool has_windows(const struct paradigm *paradigm)
+{
+	return paradigm->paradigm == OTF2_PARADIGM_MPI;
+}
+
 struct region {
 	uint32_t number; /* of the region definition: several probes may be one */
 	const struct paradigm *paradigm;
-	bool inner;         /* calls that the runtime makes to itself are no messages of the program's */
-	bool begins;        /* returns at once; a wait ends it */
-	bool completes;     /* an access of others' memory is complete when it returns */
+	bool inner;     /* calls that the runtime makes to itself are no messages of the program's */
+	bool begins;    /* returns at once; a wait ends it */
+	bool completes; /* an access of others' memory is complete when it returns */
 	bool names_comm;
-	bool epochs; /* accesses go on until a call that says so, and name the window */
 	OTF2_CollectiveOp operation;
 	struct answers answers;
 	struct payload_plan *payload;
@@ -92,7 +97,7 @@ struct region {
 
 /* A rank of a job. */
 struct person {
-	uint32_t job;      /* index in people.jobs */
+	uint32_t job; /* index in people.jobs */
 	int64_t rank;
 	uint32_t location; /* index; NO_INDEX: it was not observed */
 	bool main;         /* that is the first thread of its process */
@@ -117,10 +122,13 @@ struct comm {
 };
 
 struct window {
-	uint32_t comm; /* of the archive; OTF2_UNDEFINED_COMM: not known */
-	uint32_t ordinal; /* of those of the communicator, from 1; 0: all memory, or it was made before the observation */
+	uint32_t comm;    /* of the archive; OTF2_UNDEFINED_COMM: not known */
+	uint32_t ordinal; /* of those of the communicator, from 1; 0: all memory, or it was made before the observation
+			   */
 	const char *of;   /* whose: "MPI" */
 };
+
+#define PIECES 8 /* buffers that the library has at a time, and more */
 
 struct otf2 {
 	const struct otf2_library *library;
@@ -132,7 +140,7 @@ struct otf2 {
 	struct spool *spool;
 	struct location *locations;
 	size_t nlocations, locations_room;
-	uint32_t *extra; /* by thread: its lanes but the first, as a list of locations: index + 1 of the latest */
+	uint32_t *extra;       /* by thread: its lanes but the first, as a list of locations: index + 1 of the latest */
 	uint32_t *lane_before; /* by location: the lane before it in that list */
 	size_t lane_room;
 
@@ -148,17 +156,22 @@ struct otf2 {
 	struct comm_index *comm_index;
 	struct comm *comms;
 	size_t ncomms, comms_room;
-	struct known_number *known;  /* uthash: numbers of what is met while reading */
+	struct known_number *known; /* uthash: numbers of what is met while reading */
 	struct window *windows;
 	size_t nwindows, windows_room;
 
-	struct open_request *requests;           /* uthash */
+	struct open_request *requests;          /* uthash */
 	struct open_request **oldest, **latest; /* by thread: the ends of its list */
 	size_t nrequests;
 	uint64_t next_request, next_match;
 	uint32_t nlocks;
 
 	struct heap gaps; /* where calls were lost */
+
+	struct piece { /* memory for the library's buffers */
+		bool taken, used;
+		void *memory;
+	} pieces[PIECES];
 };
 
 /* Notes the first error. Returns it. */
@@ -187,8 +200,16 @@ OTF2_RegionRole otf2_region_role(const struct otf2 *o, uint32_t probe);
 const char *otf2_region_name(const struct def_probe *probe, size_t *length);
 
 /* people.c */
-enum numbered { NUMBERED_COMM, NUMBERED_ID, NUMBERED_WORLD, NUMBERED_WINDOW, NUMBERED_HANDLE, NUMBERED_MADE, NUMBERED_LOCK,
-		NUMBERED_LOCK_NUMBER };
+enum numbered {
+	NUMBERED_COMM,
+	NUMBERED_ID,
+	NUMBERED_WORLD,
+	NUMBERED_WINDOW,
+	NUMBERED_HANDLE,
+	NUMBERED_MADE,
+	NUMBERED_LOCK,
+	NUMBERED_LOCK_NUMBER
+};
 /* The number kept under a key of its kind; NO_INDEX at first. NULL: out of memory, noted. */
 uint32_t *otf2_number_kept(struct otf2 *o, enum numbered kind, const void *key, size_t size);
 int otf2_people_open(struct otf2 *o);

@@ -3,7 +3,8 @@
  * people.c - who is behind a rank: the ranks of all jobs, communicators, windows of one-sided communication.
  *
  * OTF2 has one list of all members of a paradigm, in which communicators say who is theirs. Here it is the ranks of all
- * jobs of the recording, one job after the other, with those that were not observed: they have locations without events.
+ * jobs of the recording, one job after the other, with those that were not observed: they have locations without
+ * events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -130,8 +131,9 @@ static int make_room(struct otf2 *o)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < o->njobs; i++)
 		for (uint32_t k = 0; k < members_of(&o->jobs[i]); k++)
-			o->people[o->jobs[i].at + k] =
-				(struct person){ .job = i, .rank = o->jobs[i].first + k, .location = NO_INDEX };
+			o->people[o->jobs[i].at + k] = (struct person){ .job = i,
+									.rank = o->jobs[i].first + k,
+									.location = NO_INDEX };
 	return 0;
 }
 
@@ -226,9 +228,9 @@ uint32_t comm_of_all(struct otf2 *o, const struct paradigm *paradigm, uint32_t p
 	memset(&key, 0, sizeof(key));
 	key.paradigm = paradigm->paradigm;
 	key.job = job;
-	return add_comm(o, otf2_number_kept(o, NUMBERED_WORLD, &key, sizeof(key)),
-			&(struct comm){
-				.paradigm = paradigm->paradigm, .of = paradigm->name, .job = job, .world = true });
+	return add_comm(
+		o, otf2_number_kept(o, NUMBERED_WORLD, &key, sizeof(key)),
+		&(struct comm){ .paradigm = paradigm->paradigm, .of = paradigm->name, .job = job, .world = true });
 }
 
 /* The same members under the same number are the same communicator, whoever of them names it. */
@@ -351,7 +353,7 @@ uint32_t window_of_call(struct otf2 *o, const struct span *span)
 	uint32_t *handle;
 	int64_t of;
 
-	if (!region->epochs)
+	if (!has_windows(region->paradigm))
 		return window_of(o, region->paradigm->name,
 				 comm_of_all(o, region->paradigm, o->d->threads[span->thread].process), 0);
 	if (!otf2_number(o, span, WANT_OF, &of) && !otf2_number(o, span, WANT_LOCK, &of) &&

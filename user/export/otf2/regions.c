@@ -131,10 +131,10 @@ static OTF2_RegionRole wait_role(const struct otf2 *o, uint32_t probe)
 {
 	const struct answers *answers = &o->regions[probe].answers;
 
-	return answers->count[WANT_REQUEST]                                               ? OTF2_REGION_ROLE_POINT2POINT
-	       : answers->count[WANT_TASK]                                                ? OTF2_REGION_ROLE_TASK_WAIT
+	return answers->count[WANT_REQUEST] ? OTF2_REGION_ROLE_POINT2POINT
+	       : answers->count[WANT_TASK]  ? OTF2_REGION_ROLE_TASK_WAIT
 	       : o->regions[probe].paradigm->class == OTF2_PARADIGM_CLASS_THREAD_FORK_JOIN ? OTF2_REGION_ROLE_TASK_WAIT
-											  : OTF2_REGION_ROLE_FUNCTION;
+											   : OTF2_REGION_ROLE_FUNCTION;
 }
 
 OTF2_RegionRole otf2_region_role(const struct otf2 *o, uint32_t probe)
@@ -198,16 +198,6 @@ const char *otf2_region_name(const struct def_probe *probe, size_t *length)
 	return name;
 }
 
-/* Accesses of this model's go on until a call that says so. */
-static bool has_epochs(const struct definitions *d, const char *model)
-{
-	for (size_t i = 0; i < d->nprobes; i++)
-		if (d->probes[i].marks & (MARK_EXPOSURE | MARK_ACCESS) && d->probes[i].model && model &&
-		    !strcmp(d->probes[i].model, model))
-			return true;
-	return false;
-}
-
 /* Calls of one event by one name are one region. */
 static int name_region(struct otf2 *o, uint32_t probe)
 {
@@ -247,8 +237,8 @@ static int learn_region(struct otf2 *o, uint32_t probe)
 		region->begins |= def->values[i].meaning == MEANING_REQUEST && def->values[i].at_return;
 	operation = operation_of(def, region->begins);
 	region->operation = operation ? operation->operation : OTF2_UNDEFINED_UINT8;
-	region->epochs = has_epochs(o->d, def->model);
-	region->completes = !region->begins && !region->epochs && !(def->event && strstr(def->event, "_NB"));
+	region->completes = !region->begins && !has_windows(region->paradigm) &&
+			    !(def->event && strstr(def->event, "_NB"));
 	region->payload = payload_plan_new(def->role, def->values, def->nvalues);
 	if (!region->payload)
 		return -ENOMEM;

@@ -136,7 +136,7 @@ static int complete(struct otf2 *o, uint32_t location, const struct span *span, 
 
 	for (unsigned i = 0; i < RECORD_NUMBERS; i++)
 		record.numbers[i] = r->request.numbers[i];
-	record.kind = r->request.what == REQUEST_SEND	? RECORD_ISEND_DONE
+	record.kind = r->request.what == REQUEST_SEND   ? RECORD_ISEND_DONE
 		      : r->request.what == REQUEST_RECV ? RECORD_IRECV
 							: RECORD_COLLECTIVE_DONE;
 	if (record.kind == RECORD_IRECV && only)
