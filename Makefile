@@ -80,7 +80,7 @@ all: $(PLACE)gaspbpf $(PLACE)gaspbpf-toolhost $(if $(SAN),,$(BUILD)/numbers.chec
 
 $(PLACE)gaspbpf: $(OBJ)/cli/main.o $(LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(if $(OTF2),-u gethostid -Wl$(comma)--export-dynamic-symbol=gethostid) -o $@ $^ $(LDLIBS)
 
 # The process that tool libraries run in. They call its clock and its tick functions in place of libc's and of the runtime's.
 HOST     := $(filter $(OBJ)/toolhost/%,$(OBJECTS))

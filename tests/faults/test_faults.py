@@ -21,7 +21,7 @@ from composed import COMPOSE, LATE_SENDER, compose
 from faults import SEED
 
 READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-speedscope", "export-events",
-           "export-otf2", "merge", "simulate", "events", "list-file"]
+           "merge", "simulate", "events", "list-file"]
 ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
              "monitor-listen", "list", "doctor"]
 
@@ -41,6 +41,13 @@ def test_reading_fails(maker, scenarios, name):
     """What reads files: each way to memory, and each other call."""
     scenario = scenarios[name]
     assert_holds(maker, scenario, list(faults.points(maker, scenario)))
+
+
+def test_writing_an_archive_fails(maker, scenarios):
+    """The same of the process that writes it, and of the library that it uses: some of each."""
+    scenario = scenarios["export-otf2"]
+    points = list(faults.points(maker, scenario))
+    assert_holds(maker, scenario, random.Random(SEED).sample(points, 60))
 
 
 @pytest.mark.parametrize("name", ATTACHING)
@@ -94,7 +101,7 @@ def test_the_disk_fills_up_while_a_job_is_observed(maker, scenarios, tmp_path):
         assert result.status == 1 and "No space left" in result.errors, f"{room} of {written} bytes: {result.errors}"
 
 
-@pytest.mark.parametrize("name", ["export-json", "export-gz", "export-speedscope", "export-events"])
+@pytest.mark.parametrize("name", ["export-json", "export-gz", "export-speedscope", "export-events", "export-otf2"])
 def test_the_disk_fills_up_while_a_recording_is_exported(maker, scenarios, name):
     scenario = scenarios[name]
     written = maker.count(scenario).written

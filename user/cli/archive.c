@@ -48,7 +48,7 @@ static int remove_folder(int beside, const char *name)
 	struct dirent *entry;
 
 	if (!folder) {
-		error = -errno;
+		error = errno ? -errno : -ENOMEM;
 		if (fd >= 0)
 			close(fd);
 		return error;
@@ -74,6 +74,7 @@ static bool is_somebody_elses(const struct writer *w, const char *name)
 static int take_place(const struct writer *w, const char *name)
 {
 	struct stat there;
+	int error = 0;
 
 	if (is_somebody_elses(w, name)) {
 		log_error("%s: beside it is a folder %s, of no archive of that name: choose another name",
@@ -81,12 +82,13 @@ static int take_place(const struct writer *w, const char *name)
 		return -EEXIST;
 	}
 	if (!fstatat(w->beside, name, &there, AT_SYMLINK_NOFOLLOW) && S_ISDIR(there.st_mode))
-		remove_folder(w->beside, name);
-	if (!renameat(w->own, name, w->beside, name))
-		return 0;
-	log_error("%s: %s cannot take its place: %s: choose another name", log_safe(w->path), log_safe(name),
-		  strerror(errno));
-	return -errno;
+		error = remove_folder(w->beside, name);
+	if (!error && renameat(w->own, name, w->beside, name))
+		error = -errno;
+	if (error)
+		log_error("%s: %s cannot take its place: %s: choose another name", log_safe(w->path), log_safe(name),
+			  strerror(-error));
+	return error;
 }
 
 /* Folders first: what they are depends on whether the output is there. */

@@ -115,7 +115,8 @@ static int put_windows(struct marking *m)
 
 		if (p->left_out)
 			continue;
-		if (asprintf(&text, "calls of %s not seen, after %s", w->models ?: "any runtime", w->after ?: w->runtime ?: "?") < 0)
+		if (asprintf(&text, "calls of %s not seen, after %s", w->models ?: "any runtime",
+			     w->after ?: w->runtime ?: "?") < 0)
 			return -ENOMEM;
 		error = otf2_clean(&text);
 		if (!error)

@@ -48,7 +48,7 @@ static OTF2_FlushType always_flush(void *context, OTF2_FileType type, OTF2_Locat
 	return OTF2_FLUSH;
 }
 
-/* The one piece of a buffer: of those that were got at the beginning, since the library asks for ever if it gets none. */
+/* The one piece of a buffer: of those that were got at the beginning, for the library asks for ever if it gets none. */
 static void *allocate(void *context, OTF2_FileType type, OTF2_LocationRef location, void **buffer, uint64_t size)
 {
 	struct otf2 *o = context;
