@@ -3,7 +3,8 @@
  * hostid.c - gethostid() in place of the C library's, for OTF2's library, which takes it into the number of an archive.
  *
  * That of glibc asks the name server for the host's own name, which takes seconds on a node that reaches none, and
- * waits for ever for a lock of its own where memory was short. The linker exports this one (Makefile), so it is found first.
+ * waits for ever for a lock of its own where memory was short. The linker exports this one (Makefile), so it is found
+ * first.
  */
 #include <unistd.h>
 
