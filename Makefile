@@ -50,6 +50,15 @@ BPF_ARCH := x86
 BPFFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Iinclude -Ivmlinux -Ibpf
 
 SOURCES  := $(sort $(wildcard user/*/*.c user/arch/$(ARCH)/*.c) $(filter-out user/arch/%,$(wildcard user/*/*/*.c)))
+# OTF2's library is opened when it is needed: of it the headers are enough, and its name. Without them: all but that.
+OTF2     := $(if $(shell pkg-config --exists otf2 2>/dev/null && echo yes),$(shell $(CC) -print-file-name=libopen-trace-format2.so))
+OTF2     := $(if $(OTF2),$(shell objdump -p $(OTF2) 2>/dev/null | sed -n 's/ *SONAME *//p'))
+OTF2_IS  := $(shell mkdir -p $(BUILD); echo '$(OTF2)' | cmp -s - $(BUILD)/otf2.name || echo '$(OTF2)' > $(BUILD)/otf2.name)
+ifneq ($(OTF2),)
+  CPPFLAGS += -DGASPBPF_OTF2='"$(OTF2)"' $(shell pkg-config --cflags otf2)
+else
+  SOURCES := $(filter-out user/export/otf2/%,$(SOURCES))
+endif
 OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -71,7 +80,7 @@ all: $(PLACE)gaspbpf $(PLACE)gaspbpf-toolhost $(if $(SAN),,$(BUILD)/numbers.chec
 
 $(PLACE)gaspbpf: $(OBJ)/cli/main.o $(LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(if $(OTF2),-u gethostid -Wl$(comma)--export-dynamic-symbol=gethostid) -o $@ $^ $(LDLIBS)
 
 # The process that tool libraries run in. They call its clock and its tick functions in place of libc's and of the runtime's.
 HOST     := $(filter $(OBJ)/toolhost/%,$(OBJECTS))
@@ -89,6 +98,8 @@ $(LIBRARY): $(filter-out $(OBJ)/cli/main.o $(HOST),$(OBJECTS))
 $(BUILD)/%.o: user/%.c | $(SKELS)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OBJ)/export/otf2.o $(OBJ)/export/otf2/library.o: $(BUILD)/otf2.name
 
 $(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h) vmlinux/vmlinux.h
 	$(call say,BPF,$@)

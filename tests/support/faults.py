@@ -437,6 +437,8 @@ def scenarios(target, folder):
                  output=folder / "x.speedscope.json", exact=str),
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events",
                  exact=str),
+        Scenario("export-otf2", ["export", recorded, "-o", folder / "x.otf2"], output=folder / "x.def", exact=str,
+                 children=True),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/archive.h"
 #include "cli/cli.h"
 #include "cli/export_choice.h"
 #include "export/export.h"
@@ -31,6 +32,7 @@ static const char about[] = "Writes a recording in another format, which the suf
 			    "\vExamples:\n"
 			    "  gaspbpf export run.gasp -o run.json             for ui.perfetto.dev\n"
 			    "  gaspbpf export run.gasp -o run.speedscope.json  for speedscope.app\n"
+			    "  gaspbpf export run.gasp -o run.otf2             for Vampir\n"
 			    "  gaspbpf export run.gasp -o run.json.gz -o run.events\n"
 			    "  gaspbpf export run.gasp -o run.json --ranks 0-3 --from 10s --to 12s\n"
 			    "\nFormats:\n";
@@ -38,7 +40,8 @@ static const char about[] = "Writes a recording in another format, which the suf
 static void print_formats(FILE *out)
 {
 	for (size_t i = 0; exporters[i]; i++)
-		fprintf(out, "  %-38s %s\n", exporters[i]->suffixes, exporters[i]->help);
+		fprintf(out, "  %-38s %s%s\n", exporters[i]->suffixes, exporters[i]->help,
+			exporters[i]->missing ? " (not in this build)" : "");
 }
 
 static char *help_filter(int key, const char *text, void *input)
@@ -58,6 +61,16 @@ static void refuse_suffix(struct argp_state *state, const char *path)
 	argp_error(state, "-o %s: no format has this suffix; these are known: %s", log_safe(path), known);
 }
 
+static void check_suffix(struct argp_state *state, const char *path)
+{
+	const struct exporter *exporter = exporter_for(path);
+
+	if (!exporter)
+		refuse_suffix(state, path);
+	else if (exporter->missing)
+		argp_error(state, "-o %s: %s", log_safe(path), exporter->missing);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -67,8 +80,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &o->choice;
 		return 0;
 	case 'o':
-		if (!exporter_for(argument))
-			refuse_suffix(state, argument);
+		check_suffix(state, argument);
 		return cli_append(&o->outputs, argument) ? ENOMEM : 0;
 	case ARGP_KEY_ARG:
 		cli_take_recording(&o->recording, argument, state);
@@ -91,6 +103,18 @@ static bool is_same_file(const char *output, const char *recording)
 	return !stat(output, &a) && !stat(recording, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+static int export_archive(struct recording *recording, const char *from, const char *path, const struct caller *caller)
+{
+	struct archive *archive;
+	int error = archive_begin(&archive, exporter_for(path), path,
+				  &(struct archive_source){ .recording = recording, .name = from }, caller);
+
+	if (!error)
+		error = archive_write(archive);
+	archive_end(archive);
+	return error;
+}
+
 static int export_to(struct recording *recording, const char *from, const char *path, const struct caller *caller)
 {
 	const struct exporter *exporter = exporter_for(path);
@@ -100,6 +124,8 @@ static int export_to(struct recording *recording, const char *from, const char *
 		log_error("%s: this is the recording itself: choose another name", log_safe(path));
 		return -EINVAL;
 	}
+	if (exporter->is_archive)
+		return export_archive(recording, from, path, caller);
 	fd = file_create(path, caller);
 	if (fd < 0)
 		return fd;

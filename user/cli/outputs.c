@@ -47,11 +47,15 @@ static int open_recording(struct outputs *outputs, const char *path)
 static int open_export(struct outputs *outputs, const char *path)
 {
 	struct export_target *grown = realloc(outputs->exports, (outputs->nexports + 1) * sizeof(*grown));
-	struct export_target target = { .exporter = exporter_for(path), .path = path };
+	struct export_target target = { .exporter = exporter_for(path), .path = path, .fd = -1 };
 
 	if (!grown)
 		return -ENOMEM;
 	outputs->exports = grown;
+	if (target.exporter->is_archive) { /* when the recording is open */
+		grown[outputs->nexports++] = target;
+		return 0;
+	}
 	target.fd = file_reserve(path, &outputs->caller, &target.created);
 	if (target.fd < 0)
 		return target.fd;
@@ -59,6 +63,23 @@ static int open_export(struct outputs *outputs, const char *path)
 	if (target.exporter->needs_spare && outputs->spare_fd < 0)
 		outputs->spare_fd = file_temporary();
 	return target.exporter->needs_spare && outputs->spare_fd < 0 ? outputs->spare_fd : 0;
+}
+
+/* Each by a process of its own, which reads the recording in the end. */
+static int open_archives(struct outputs *outputs)
+{
+	struct archive_source source = { .fd = outputs->recording_fd,
+					 .name = outputs->recording ?: "temporary recording" };
+	int error = 0;
+
+	for (size_t i = 0; i < outputs->nexports && !error; i++) {
+		struct export_target *target = &outputs->exports[i];
+
+		if (target->exporter->is_archive)
+			error = archive_begin(&target->archive, target->exporter, target->path, &source,
+					      &outputs->caller);
+	}
+	return error;
 }
 
 int outputs_open(struct outputs *outputs, const struct text_list *paths)
@@ -75,7 +96,7 @@ int outputs_open(struct outputs *outputs, const struct text_list *paths)
 								       : open_export(outputs, paths->items[i]);
 	if (!err && outputs->nexports && outputs->recording_fd < 0)
 		err = open_recording(outputs, NULL);
-	return err;
+	return err ?: open_archives(outputs);
 }
 
 void outputs_begin(struct outputs *outputs, const struct definitions *d)
@@ -84,7 +105,7 @@ void outputs_begin(struct outputs *outputs, const struct definitions *d)
 
 	outputs->begun = true;
 	for (size_t i = 0; i < outputs->nexports; i++)
-		if (ftruncate(outputs->exports[i].fd, 0))
+		if (!outputs->exports[i].archive && ftruncate(outputs->exports[i].fd, 0))
 			log_warn("%s: cannot be emptied: %s", log_safe(outputs->exports[i].path), strerror(errno));
 	if (outputs->recording_fd < 0) {
 		if (outputs->keeps)
@@ -143,7 +164,8 @@ static int write_exports(struct outputs *outputs)
 		struct export_target *target = &outputs->exports[i];
 
 		log_status("writing %s", log_safe(target->path));
-		err = target->exporter->write(recording, target->fd, outputs->spare_fd, target->path);
+		err = target->archive ? archive_write(target->archive)
+				      : target->exporter->write(recording, target->fd, outputs->spare_fd, target->path);
 		log_status("%s", "");
 		first = first ?: err;
 	}
@@ -219,7 +241,11 @@ void outputs_free(struct outputs *outputs)
 		recording_close(outputs->related);
 	kept_free(&outputs->kept);
 	for (size_t i = 0; i < outputs->nexports; i++)
-		close_output(outputs, outputs->exports[i].path, outputs->exports[i].fd, outputs->exports[i].created);
+		if (outputs->exports[i].exporter->is_archive)
+			archive_end(outputs->exports[i].archive);
+		else
+			close_output(outputs, outputs->exports[i].path, outputs->exports[i].fd,
+				     outputs->exports[i].created);
 	free(outputs->exports);
 	if (outputs->spare_fd >= 0)
 		close(outputs->spare_fd);

@@ -7,6 +7,7 @@
 
 #include "analysis/report.h"
 #include "capture/capture.h"
+#include "cli/archive.h"
 #include "cli/cli.h"
 #include "cli/kept.h"
 #include "export/export.h"
@@ -16,7 +17,8 @@ struct export_target {
 	const struct exporter *exporter;
 	const char *path;
 	int fd;
-	bool created; /* the file is new */
+	bool created;            /* the file is new */
+	struct archive *archive; /* NULL: it is a file; else the fd is none */
 };
 
 struct outputs {

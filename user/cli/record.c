@@ -55,7 +55,7 @@ enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR, OPTI
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Write FILE; may repeat: .gasp recording, .json Chrome trace, .speedscope.json for speedscope.app (both also "
-	  ".json.gz), .events list of events",
+	  ".json.gz), .events list of events, .otf2 for Vampir",
 	  1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },
 	{ "all-symbols", OPTION_ALL_SYMBOLS, NULL, 0,
@@ -111,6 +111,8 @@ static void check_output(const struct options *o, size_t which, struct argp_stat
 	}
 	if (kind == OUTPUT_UNKNOWN)
 		argp_error(state, "-o %s: no kind of file has this suffix: these are known: %s", log_safe(path), known);
+	if (kind == OUTPUT_EXPORT && exporter_for(path)->missing)
+		argp_error(state, "-o %s: %s", log_safe(path), exporter_for(path)->missing);
 	for (size_t i = 0; kind == OUTPUT_RECORDING && i < which; i++)
 		if (output_kind(o->outputs.items[i]) == kind)
 			argp_error(state, "-o %s: one recording a run: 'cp' makes a second", log_safe(path));

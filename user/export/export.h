@@ -13,6 +13,14 @@ struct exporter {
 	const char *help;     /* one line for --help */
 	bool needs_spare;     /* write() needs a second file, for what has to wait */
 	/*
+	 * It makes several files, whose names begin with that of the output. Then write() is called by a process that
+	 * is the caller, in an empty folder of its own (fd), and what it leaves there takes its place beside the output
+	 * (user/cli/archive.h).
+	 */
+	bool is_archive;
+	const char *missing; /* why this build cannot write it, and what to do; NULL: it can */
+	int (*ready)(void);  /* 0, or -errno, said: it cannot be written here. NULL: it can */
+	/*
 	 * Writes the whole recording to fd (the caller's, open for writing, empty). spare: one of file_temporary(),
 	 * whatever is in it; the caller's, so that it may be opened while there is the right to. -1: none. 0 or -errno,
 	 * said.

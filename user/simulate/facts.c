@@ -73,92 +73,7 @@ bool fact_number(const struct facts *facts, enum want want, const struct span *s
 {
 	struct sent_words sent = span_words(span);
 
-	for (unsigned i = 0; i < facts->nwants[want]; i++) {
-		const struct prepared_value *v = &facts->wants[want][i];
-
-		if (v->plain ? prepared_read(v, &sent, number) : prepared_number(v, &sent, number))
-			return true;
-	}
-	return false;
-}
-
-/* --- values ------------------------------------------------------------- */
-
-/* How many requests a call is given: the values of the requests themselves may be only the first of them. */
-static bool is_number(const struct value *v)
-{
-	return !v->at_return && v->name && (!strcmp(v->name, "count") || !strcmp(v->name, "incount"));
-}
-
-/* Whether value v answers what is wanted, and with which precedence: 0 not at all, 1 first, 2 then. */
-static unsigned answers(const struct value *v, enum want want, enum role role)
-{
-	bool out = v->side == SIDE_SEND || (v->side == SIDE_NONE && role != ROLE_RECV && role != ROLE_WAIT &&
-					    role != ROLE_TEST && role != ROLE_EXCHANGE);
-	bool in = v->side == SIDE_RECV || (v->side == SIDE_NONE && !out);
-	unsigned later = v->at_return ? 1 : 2; /* what a status says before what was asked for */
-
-	switch (want) {
-	case WANT_PEER_OUT:
-		return v->meaning == MEANING_PEER && out ? later : 0;
-	case WANT_PEER_IN:
-		return v->meaning == MEANING_PEER && in ? later : 0;
-	case WANT_TAG_OUT:
-		return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || out) ? later : 0;
-	case WANT_TAG_IN:
-		return v->meaning == MEANING_TAG && (v->side == SIDE_NONE || in) ? later : 0;
-	case WANT_COMM:
-		return v->meaning == MEANING_COMM ? (v->form == FORM_POINTER ? 2 : 1) : 0;
-	case WANT_ROOT:
-		return v->meaning == MEANING_ROOT;
-	case WANT_REQUEST:
-		return v->meaning == MEANING_REQUEST;
-	case WANT_LOCK:
-		return v->meaning == MEANING_LOCK;
-	case WANT_OBJECT:
-		return v->meaning == MEANING_BARRIER;
-	case WANT_SELF:
-		return v->meaning == MEANING_SELF;
-	case WANT_DONE:
-		return v->meaning == MEANING_DONE;
-	case WANT_TASK:
-		return v->meaning == MEANING_TASK;
-	case WANT_WORKER:
-		return v->meaning == MEANING_WORKER;
-	case WANT_NUMBER:
-		return is_number(v);
-	case WANT_INDEX:
-		return v->meaning == MEANING_INDEX;
-	case WANT_OF:
-		return v->meaning == MEANING_PTR;
-	case WANT_ADDRESS:
-		return v->form == FORM_POINTER && !v->at_return && v->meaning != MEANING_COMM;
-	default:
-		return 0;
-	}
-}
-
-static int find_wants(struct facts *facts, const struct def_probe *probe)
-{
-	for (enum want want = 0; want < WANTS; want++) {
-		unsigned count = 0;
-
-		for (uint32_t i = 0; i < probe->nvalues; i++)
-			count += !probe->values[i].unobservable && answers(&probe->values[i], want, probe->role);
-		if (!count)
-			continue;
-		facts->wants[want] = calloc(count, sizeof(*facts->wants[want]));
-		if (!facts->wants[want])
-			return -ENOMEM;
-		for (unsigned precedence = 1; precedence <= 2; precedence++)
-			for (uint32_t i = 0; i < probe->nvalues; i++) {
-				const struct value *v = &probe->values[i];
-
-				if (!v->unobservable && answers(v, want, probe->role) == precedence)
-					value_prepare(&facts->wants[want][facts->nwants[want]++], v);
-			}
-	}
-	return 0;
+	return answer_number(&facts->answers, want, &sent, number);
 }
 
 /* --- kinds ---------------------------------------------------------------- */
@@ -390,7 +305,7 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 {
 	const struct def_probe *probe = &sim->d->probes[index];
 	struct facts *facts = &sim->facts[index];
-	int error = find_wants(facts, probe);
+	int error = answers_find(&facts->answers, probe->role, probe->values, probe->nvalues);
 
 	if (error)
 		return error;
@@ -460,8 +375,7 @@ int facts_open(struct sim *sim)
 void facts_close(struct sim *sim)
 {
 	for (uint32_t i = 0; sim->facts && i < sim->d->nprobes; i++) {
-		for (enum want want = 0; want < WANTS; want++)
-			free(sim->facts[i].wants[want]);
+		answers_free(&sim->facts[i].answers);
 		payload_plan_free(sim->facts[i].payload);
 	}
 	free(sim->facts);

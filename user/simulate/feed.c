@@ -206,7 +206,7 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 			return 0;
 		}
 		error = match_feed(sim, op, span);
-		return error || !op->facts->nwants[WANT_LOCK] ? error : locks_feed(sim, op, span);
+		return error || !op->facts->answers.count[WANT_LOCK] ? error : locks_feed(sim, op, span);
 	case KIND_ACQUIRE:
 	case KIND_TRY:
 	case KIND_RELEASE:
@@ -256,7 +256,7 @@ static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
 static uint16_t span_size(const struct sim *sim, const struct span *span)
 {
 	const struct facts *facts = &sim->facts[span->probe];
-	bool whole = sim->writer || facts->nwants[WANT_TASK] || facts->nwants[WANT_WORKER];
+	bool whole = sim->writer || facts->answers.count[WANT_TASK] || facts->answers.count[WANT_WORKER];
 
 	return SPAN_HEAD + (whole ? span->nwords * sizeof(uint64_t) : 0);
 }

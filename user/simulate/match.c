@@ -363,8 +363,8 @@ static bool posted(const struct facts *facts, enum want want, const struct span 
 {
 	struct sent_words sent = span_words(span);
 
-	for (unsigned i = 0; i < facts->nwants[want]; i++) {
-		const struct prepared_value *v = &facts->wants[want][i];
+	for (unsigned i = 0; i < facts->answers.count[want]; i++) {
+		const struct prepared_value *v = &facts->answers.values[want][i];
 
 		if (prepared_number(v, &sent, number)) {
 			*came = v->value->at_return;

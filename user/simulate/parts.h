@@ -16,6 +16,7 @@
 #define GASPBPF_SIMULATE_PARTS_H
 
 #include "cpf.h"
+#include "meaning/answers.h"
 #include "meaning/value.h"
 #include "simulate/relations.h"
 #include "simulate/simulate.h"
@@ -44,27 +45,6 @@ enum kind {
 	KIND_ACQUIRE,
 	KIND_TRY,
 	KIND_RELEASE
-};
-
-enum want {
-	WANT_PEER_OUT,
-	WANT_PEER_IN,
-	WANT_TAG_OUT,
-	WANT_TAG_IN,
-	WANT_COMM,
-	WANT_ROOT,
-	WANT_REQUEST,
-	WANT_LOCK,
-	WANT_OBJECT,
-	WANT_SELF,
-	WANT_DONE,
-	WANT_TASK,
-	WANT_WORKER,
-	WANT_NUMBER /* of requests */,
-	WANT_INDEX,
-	WANT_OF,      /* a window of one-sided transfers, a variable that is waited for */
-	WANT_ADDRESS, /* all addresses that a call is given, in their order */
-	WANTS
 };
 
 /* What a call tells others, or is told by them (posts.c). */
@@ -96,8 +76,7 @@ struct facts {
 	enum signal signal;
 	uint32_t func, model;
 	uint32_t fence; /* enum cpf_one_sided_kind */
-	struct prepared_value *wants[WANTS];
-	unsigned nwants[WANTS];
+	struct answers answers;
 	struct payload_plan *payload;
 };
 

@@ -172,10 +172,10 @@ static int feed_notify(struct sim *sim, struct op *op, const struct span *span, 
 	post = post_of(op);
 	if (!post)
 		return -ENOMEM;
-	for (unsigned i = 0; i < facts->nwants[WANT_ADDRESS] && i < 2 && facts->signal == SIGNAL_STORE; i++) {
+	for (unsigned i = 0; i < facts->answers.count[WANT_ADDRESS] && i < 2 && facts->signal == SIGNAL_STORE; i++) {
 		int64_t number;
 
-		if (prepared_number(&facts->wants[WANT_ADDRESS][i], &sent, &number))
+		if (prepared_number(&facts->answers.values[WANT_ADDRESS][i], &sent, &number))
 			post->addresses[i] = (uint64_t)number;
 	}
 	post->bytes = op->sent > 0 ? (uint64_t)op->sent : 1;
@@ -192,7 +192,7 @@ static bool moves_little(const struct op *op)
 /* A small access that takes so long has waited, if the other one was not in a call of the runtime. */
 static bool is_suspect(const struct facts *facts, const struct span *span)
 {
-	return facts->kind == KIND_ONE_SIDED && facts->nwants[WANT_PEER_OUT] && !facts->begins &&
+	return facts->kind == KIND_ONE_SIDED && facts->answers.count[WANT_PEER_OUT] && !facts->begins &&
 	       span->end >= span->start + SUSPECT;
 }
 

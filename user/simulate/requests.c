@@ -167,9 +167,10 @@ static int complete_indices(struct sim *sim, struct op *op, const struct span *s
 	int64_t index;
 	int error = 0;
 
-	for (unsigned i = 0; i < facts->nwants[WANT_INDEX] && !error; i++)
-		if (prepared_number(&facts->wants[WANT_INDEX][i], &sent, &index) && index >= 0 && index < count)
-			error = complete_handle(sim, op, span, handles[index], facts->nwants[WANT_INDEX] == 1);
+	for (unsigned i = 0; i < facts->answers.count[WANT_INDEX] && !error; i++)
+		if (prepared_number(&facts->answers.values[WANT_INDEX][i], &sent, &index) && index >= 0 &&
+		    index < count)
+			error = complete_handle(sim, op, span, handles[index], facts->answers.count[WANT_INDEX] == 1);
 	return error;
 }
 
@@ -183,19 +184,20 @@ int requests_wait(struct sim *sim, struct op *op, const struct span *span)
 
 	if (!span_returned(span))
 		return 0;
-	if (facts->nwants[WANT_DONE] && (!fact_number(facts, WANT_DONE, span, &number) || !number))
+	if (facts->answers.count[WANT_DONE] && (!fact_number(facts, WANT_DONE, span, &number) || !number))
 		return 0;
-	for (unsigned i = 0; i < facts->nwants[WANT_REQUEST] && count < GB_SLOTS; i++) {
-		const struct prepared_value *v = &facts->wants[WANT_REQUEST][i];
+	for (unsigned i = 0; i < facts->answers.count[WANT_REQUEST] && count < GB_SLOTS; i++) {
+		const struct prepared_value *v = &facts->answers.values[WANT_REQUEST][i];
 
 		if (!v->value->at_return && prepared_number(v, &sent, &number))
 			handles[count++] = number;
 	}
-	if (facts->nwants[WANT_INDEX])
+	if (facts->answers.count[WANT_INDEX])
 		return complete_indices(sim, op, span, handles, count);
 	for (unsigned i = 0; i < count && !error; i++)
-		error = complete_handle(sim, op, span, handles[i], facts->nwants[WANT_REQUEST] == 1);
-	if (!error && facts->nwants[WANT_NUMBER] && fact_number(facts, WANT_NUMBER, span, &number) && number > count)
+		error = complete_handle(sim, op, span, handles[i], facts->answers.count[WANT_REQUEST] == 1);
+	if (!error && facts->answers.count[WANT_NUMBER] && fact_number(facts, WANT_NUMBER, span, &number) &&
+	    number > count)
 		error = complete_latest(sim, op, span, number - count);
 	return error;
 }
