@@ -5,13 +5,12 @@ import gzip
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 
 import gaspbpf
 from composed import call, compose, lines
+from peak_memory import most_memory
 from strict_json import BY_NUMBER, parse
 
 WORK, OTHER = "GASP_PROGRAM_WORK", "GASP_PROGRAM_OTHER"
@@ -202,16 +201,6 @@ def test_long_profiles_are_whole(tmp_path):
     assert gaspbpf.run("export", recording, "-o", tmp_path / "x.speedscope.json.gz").returncode == 0
     assert gzip.decompress((tmp_path / "x.speedscope.json.gz").read_bytes()) == \
         (tmp_path / "run.speedscope.json").read_bytes()
-
-
-def most_memory(*arguments):
-    """KiB of a gaspbpf that succeeds. The kernel counts what the process had before its exec, too: so a small one
-    starts it."""
-    small = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
-             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-    result = subprocess.run([sys.executable, "-c", small, gaspbpf.PROGRAM, *arguments], check=True, capture_output=True,
-                            timeout=gaspbpf.PATIENCE)
-    return int(result.stdout)
 
 
 @pytest.mark.files

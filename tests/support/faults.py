@@ -437,6 +437,8 @@ def scenarios(target, folder):
                  output=folder / "x.speedscope.json", exact=str),
         Scenario("export-events", ["export", recorded, "-o", folder / "x.events"], output=folder / "x.events",
                  exact=str),
+        Scenario("export-parquet", ["export", recorded, "-o", folder / "x.parquet"], output=folder / "x.parquet",
+                 exact=str),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),

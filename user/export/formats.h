@@ -10,5 +10,6 @@
 extern const struct exporter exporter_chrome;     /* chrome.c */
 extern const struct exporter exporter_speedscope; /* speedscope.c */
 extern const struct exporter exporter_events;     /* events.c */
+extern const struct exporter exporter_parquet;    /* parquet.c */
 
 #endif
