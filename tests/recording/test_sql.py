@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The statements of docs/sql.md, on runs whose answers are known: by DuckDB, where it can be had, and by SQLite, which is
-told what the table has."""
+"""The statements of docs/sql.md, on runs whose answers are known: by DuckDB, where it can be had, and by SQLite, which
+is told what the table has."""
 import re
 import sqlite3
 
@@ -36,13 +36,13 @@ def ranks(count):
 
 
 def send(tid, start, end, dest, count, line):
-    return call(tid, start, end, "MPI_Send", dest=dest, tag=0, comm=WORLD, count=count, datatype=1, site=f"job.c:{line}",
-                **{"comm.id": 0})
+    return call(tid, start, end, "MPI_Send", dest=dest, tag=0, comm=WORLD, count=count, datatype=1,
+                site=f"job.c:{line}", **{"comm.id": 0})
 
 
 def barrier(starts, end):
-    return "".join(call(rank + 1, start, end, "MPI_Barrier", comm=WORLD, site="job.c:50", **{"comm.id": 0, "comm.rank": rank})
-                   for rank, start in enumerate(starts))
+    return "".join(call(rank + 1, start, end, "MPI_Barrier", comm=WORLD, site="job.c:50",
+                        **{"comm.id": 0, "comm.rank": rank}) for rank, start in enumerate(starts))
 
 
 def lock(tid, start, end, line):
@@ -51,8 +51,8 @@ def lock(tid, start, end, line):
 
 # Rank 2 is late twice, rank 0 once. The lock is had at line 70 when line 71 wants it, and the other way round.
 RUN = (ranks(3) + send(1, 100, 110, 1, 500, 10) + send(1, 120, 140, 1, 2000, 11) + send(3, 200, 230, 0, 40, 10) +
-       barrier([1000, 1200, 1900], 2000) + lock(11, 2000, 2010, 70) + lock(1, 2005, 2105, 71) + lock(11, 2110, 2150, 70) +
-       lock(11, 2200, 2210, 70) + barrier([3000, 2500, 2900], 3100) +
+       barrier([1000, 1200, 1900], 2000) + lock(11, 2000, 2010, 70) + lock(1, 2005, 2105, 71) +
+       lock(11, 2110, 2150, 70) + lock(11, 2200, 2210, 70) + barrier([3000, 2500, 2900], 3100) +
        barrier([LATER + 100, LATER + 200, LATER + 500], LATER + 600))
 BEFORE = ranks(3) + barrier([100, 100, 100], 150) + send(1, 200, 205, 1, 500, 10)
 
@@ -69,7 +69,8 @@ ANSWERS = {
         ("GASP_PTHREAD_MUTEX_LOCK", 4, 10, 100, 100, 100)],
     "What was the time for, second by second?": [
         (0, "barrier", 2800), (0, "data", 60), (0, "lock", 160), (1, "barrier", 1000)],
-    "For whom do threads wait at locks?": [("0x40", "job.c:70", "job.c:71", 1, 100), ("0x40", "job.c:71", "job.c:70", 1, 40)],
+    "For whom do threads wait at locks?": [
+        ("0x40", "job.c:70", "job.c:71", 1, 100), ("0x40", "job.c:71", "job.c:70", 1, 40)],
     "Where are many small messages sent?": [("job.c:10", "GASP_MPI_SEND", 2, 270.0, 40)],
     "Is the work even, and who is slow when?": [(0, 2, 300, 1100), (1, 2, 100, 400)],
     "What is different between two runs?": [

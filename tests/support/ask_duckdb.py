@@ -35,8 +35,8 @@ def modules():
         partial = folder.with_name(f"duckdb-{os.getpid()}")
         partial.mkdir(parents=True)
         try:
-            result = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", partial, PACKAGE],
-                                    capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
+            install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", partial, PACKAGE]
+            result = subprocess.run(install, capture_output=True, text=True, timeout=gaspbpf.PATIENCE)
             if result.returncode:
                 return None, "npm cannot fetch DuckDB"
             partial.rename(folder)

@@ -177,8 +177,8 @@ def check_statistics(statistics, values, kind):
 
 
 class Table:
-    """columns: {name: values}, NULL is None; types: {name: physical type, or "text", "time"}; notes: {key: text}; groups:
-    rows of each."""
+    """columns: {name: values}, NULL is None; types: {name: "number", "truth", "text" or "time"}; notes: {key: text};
+    groups: rows of each."""
 
     def __init__(self, path):
         data = path.read_bytes()
