@@ -15,7 +15,6 @@ from parquet_file import Table
 from peak_memory import most_memory
 from strict_json import BY_NUMBER
 
-pytestmark = pytest.mark.files
 WORLD, HALF = 0x1000, 0x2000
 
 
@@ -77,13 +76,17 @@ def assert_as_listed(table, recording):
             seen[row["tid"], start, "START", row["event"]] += 1
             seen[row["tid"], start + took, "END", row["event"]] += 1
     listed = collections.Counter((tid, time, kind, event) for tid, lines in composed.lines(recording).items()
-                                 for time, kind, event, *_ in lines)
+                                 for time, kind, event, *_ in lines if kind != "LOST")
     assert seen == listed
 
 
 NESTED = ("process 7 -1\n" + call(7, 20, 30, "malloc", depth=1) + call(7, 40, 40, "malloc", depth=2) +
           call(7, 35, 60, "work", depth=1) + call(7, 10, 70, "work") + call(7, 70, 90, "malloc") +
           "atomic 7 95 other\ncall 7 96 100 work end=under_way\nend 100\n")
+
+# What was lost was around the first, which so is not in the one that comes last.
+LOST_BETWEEN = ("process 7 -1\n" + call(7, 20, 30, "malloc", depth=1) + "lost 7 1\n" + call(7, 40, 50, "free", depth=1) +
+                call(7, 38, 70, "work"))
 
 
 def world(count):
@@ -96,9 +99,10 @@ def send(tid, start, end, dest, count, comm=WORLD, site="job.c:10"):
                 **{"comm.id": 0})
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("text", (NESTED, composed.LATE_SENDER, world(3) + send(1, 100, 110, 1, 100) +
-                                  send(3, 100, 110, 0, 0) + composed.receive(2, 100, 130, 0)),
-                         ids=("nested", "late sender", "messages"))
+                                  send(3, 100, 110, 0, 0) + composed.receive(2, 100, 130, 0), LOST_BETWEEN),
+                         ids=("nested", "late sender", "messages", "lost"))
 def test_as_the_report_and_the_list_of_events(tmp_path, text):
     recording = compose(tmp_path / "run.gasp", text)
     table = exported(recording)
@@ -106,6 +110,7 @@ def test_as_the_report_and_the_list_of_events(tmp_path, text):
     assert_as_listed(table, recording)
 
 
+@pytest.mark.files
 def test_calls_in_calls(tmp_path):
     """What is inside a call of the same event counts once; what an inner call has had is not the outer one's own."""
     rows = list(table_of(tmp_path, NESTED).each("event", "start_ns", "duration_ns", "total_ns", "self_ns", "depth",
@@ -117,6 +122,7 @@ def test_calls_in_calls(tmp_path):
         ("GASP_PROGRAM_WORK", 96, 4, 4, 4, 0, "detach")]
 
 
+@pytest.mark.files
 def test_a_row_has_all_that_is_known(tmp_path):
     table = table_of(tmp_path, world(2) + send(2, 100, 130, 0, 64, site="src/job.c:12,step") + "end 200\n")
     row = next(row for row in table if row["role"] == "send")
@@ -130,6 +136,7 @@ def test_a_row_has_all_that_is_known(tmp_path):
     assert table.types["start"] == "time" and table.types["internal"] == "truth"
 
 
+@pytest.mark.files
 def test_what_is_not_known_is_null_and_what_is_nothing_is_0(tmp_path):
     table = table_of(tmp_path, world(2) + send(1, 100, 110, 1, 0) + call(1, 120, 130, "MPI_Send") +
                      call(1, 140, 150, "MPI_Recv", source=-1, **{"comm": WORLD}))
@@ -140,6 +147,7 @@ def test_what_is_not_known_is_null_and_what_is_nothing_is_0(tmp_path):
     assert (anybody["peer"], anybody["peer_rank"]) == (-1, None)
 
 
+@pytest.mark.files
 def test_ranks_of_a_communicator_are_ranks_of_the_job(tmp_path):
     """And those of a window are not known to be."""
     half = "".join(f"comm {rank + 1} {HALF} 0 3 1 3\n" for rank in (1, 3))
@@ -150,6 +158,13 @@ def test_ranks_of_a_communicator_are_ranks_of_the_job(tmp_path):
     assert [(row["comm_id"], row["comm_first"]) for row in rows] == [(3, 1), (0, 0), (None, None)]
 
 
+@pytest.mark.files
+def test_a_place_without_source(tmp_path):
+    table = table_of(tmp_path, "process 1 0\n" + call(1, 10, 20, "work", site="+main") + call(1, 30, 40, "work"))
+    assert list(table.each("file", "line", "caller", "site")) == [(None, None, "main", "main+0x10"), (None,) * 4]
+
+
+@pytest.mark.files
 def test_locks_and_names(tmp_path):
     table = table_of(tmp_path, "process 1 0\ntext 1 4096 a file\n" +
                      call(1, 10, 20, "pthread_mutex_lock", mutex=0x1234) +
@@ -157,6 +172,7 @@ def test_locks_and_names(tmp_path):
     assert list(table.each("lock", "name", "rank")) == [("0x1234", None, 0), (None, "a file", 0), (None, None, 0)]
 
 
+@pytest.mark.files
 def test_what_is_lost_is_told_beside_the_table(tmp_path):
     table = table_of(tmp_path, "process 7 0\nprocess 8 1\nlost 7 3\n" + call(7, 10, 20, "work") +
                      "sum 7 work 3 20 100\nsum 8 other 0 1 0\ncommand gaspbpf -p 7\n")
@@ -168,6 +184,7 @@ def test_what_is_lost_is_told_beside_the_table(tmp_path):
     assert gaps.notes["gaspbpf.lost"] == "5"
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("text", ("", "process 7 0\n"))
 def test_a_recording_of_nothing(tmp_path, text):
     table = table_of(tmp_path, text)
@@ -178,6 +195,7 @@ def test_a_recording_of_nothing(tmp_path, text):
 HOSTILE = b"a\"b'c\\;\x1b[31m\xff\xc3\xa9<&>\xc2\x85\xe2\x80\xae"
 
 
+@pytest.mark.files
 def test_hostile_names(tmp_path):
     """Whatever bytes: as they are, and what is no UTF-8 by its number."""
     text = (b"process 7 0\nhost " + HOSTILE + b"\ncommand " + HOSTILE +
@@ -192,7 +210,8 @@ def test_hostile_names(tmp_path):
 def many(calls):
     """Two threads that take turns, at many places."""
     return "process 7 0\nthread 7 8\n" + "".join(
-        f"call 7 {i * 1000 + 10} {i * 1000 + 500 + i % 7} malloc nbytes={i % 5000} site=a.c:{i // 4 % 900 + 1}\n"
+        f"call 7 {i * 1000 + 10} {i * 1000 + 500 + i % 7} malloc nbytes={i % 5000}"
+        f"{'' if i % 3 else f' site=a.c:{i // 4 % 900 + 1}'}\n"
         f"call 8 {i * 1000 + 20} {i * 1000 + 600} {('work', 'free')[i % 2]} depth=1\n" for i in range(calls // 2))
 
 
@@ -206,6 +225,7 @@ def large(tmp_path_factory):
     return recording.with_suffix(".parquet"), exported(recording)
 
 
+@pytest.mark.files
 def test_many_rows_are_several_row_groups(large):
     """Each with dictionaries and bounds of its own."""
     table = large[1]
@@ -213,10 +233,11 @@ def test_many_rows_are_several_row_groups(large):
     rows = collections.Counter(table.each("tid", "event", "start_ns", "duration_ns", "bytes", "line"))
     assert rows == collections.Counter(
         row for i in range(CALLS // 2) for row in (
-            (7, "GASP_C_MALLOC", i * 1000 + 10, 490 + i % 7, i % 5000, i // 4 % 900 + 1),
+            (7, "GASP_C_MALLOC", i * 1000 + 10, 490 + i % 7, i % 5000, None if i % 3 else i // 4 % 900 + 1),
             (8, ("GASP_PROGRAM_WORK", "GASP_C_FREE")[i % 2], i * 1000 + 20, 580, None, None)))
 
 
+@pytest.mark.files
 @pytest.mark.skipif(gaspbpf.BUILD != gaspbpf.TOP / "build", reason="sanitizers keep memory")
 def test_memory_does_not_grow_with_the_recording(tmp_path):
     short, long = (most_memory("export", compose(tmp_path / f"{calls}.gasp", many(calls)), "-o",
@@ -231,6 +252,7 @@ def duckdb(folder, *statements):
     return ask_duckdb.ask(folder, *statements)
 
 
+@pytest.mark.files
 def test_duckdb_reads_the_same(tmp_path):
     """Of a time in UTC it has microseconds."""
     table = table_of(tmp_path, NESTED)
@@ -239,6 +261,7 @@ def test_duckdb_reads_the_same(tmp_path):
     assert listed == [(*row, start // 1000) for *row, start in table.each(*names, "start")]
 
 
+@pytest.mark.files
 def test_duckdb_reads_several_row_groups(large):
     """It believes their bounds, too, and leaves out what cannot be asked for."""
     path, table = large
@@ -247,11 +270,12 @@ def test_duckdb_reads_several_row_groups(large):
         "FROM 'run.parquet'", "SELECT count(*) FROM 'run.parquet' WHERE start_ns < 0 OR event < 'GASP_C'",
         "SELECT count(*) FROM 'run.parquet' WHERE start_ns = 69999020 AND event = 'GASP_C_FREE'")
     column = table.columns
-    assert sums == [(CALLS, sum(column["start_ns"]), sum(column["duration_ns"]), total(column["bytes"]), CALLS // 2, 8,
-                     "a.c")]
+    assert sums == [(CALLS, sum(column["start_ns"]), sum(column["duration_ns"]), total(column["bytes"]),
+                     (CALLS // 2 + 2) // 3, 8, "a.c")]
     assert (none, some) == ([(0,)], [(1,)])
 
 
+@pytest.mark.files
 def test_duckdb_reads_an_empty_table_and_hostile_names(tmp_path):
     table_of(tmp_path, "")
     subprocess.run([composed.COMPOSE, tmp_path / "names.gasp", gaspbpf.TOP / "models"], check=True,
@@ -259,3 +283,32 @@ def test_duckdb_reads_an_empty_table_and_hostile_names(tmp_path):
     exported(tmp_path / "names.gasp")
     assert duckdb(tmp_path, "SELECT count(*), sum(bytes) FROM 'run.parquet'", "SELECT node FROM 'names.parquet'") == [
         [(0, None)], [(HOSTILE.decode(errors=BY_NUMBER),)]]
+
+
+def test_a_job_of_threads(job, observe, tmp_path):
+    """As many calls as the job counted, and the report's sums; from the run itself as from the recording."""
+    team = job([gaspbpf.WORKLOADS / "threads", "--threads", 3, "--rounds", 50]).wait_ready()
+    watcher = observe("-p", team.pids()[0], "-o", tmp_path / "run.gasp", "-o", tmp_path / "live.parquet")
+    team.work()
+    status, _, errors = watcher.stop()
+    assert status == 0, errors
+    assert team.end() == 0
+    table, truth = exported(tmp_path / "run.gasp"), team.truths()[0]
+    assert (tmp_path / "run.parquet").read_bytes() == (tmp_path / "live.parquet").read_bytes()
+    assert_as_reported(table, reported(tmp_path / "run.gasp"))
+    seen = collections.Counter(table.each("tid", "function"))
+    for thread in truth["threads"]:
+        for function in ("malloc", "pthread_mutex_lock"):
+            assert seen[thread["tid"], function] == thread["functions"][function]["calls"]
+    assert None not in table.columns["site"]
+
+
+def test_hostile_names_of_threads(job, observe, tmp_path):
+    target = job([gaspbpf.WORKLOADS / "names"]).wait_ready()
+    watcher = observe("-p", target.process.pid, "-o", tmp_path / "run.gasp", "-m", "pthread")
+    target.work()
+    assert watcher.stop()[0] == 0
+    assert target.end() == 0
+    shown = set(exported(tmp_path / "run.gasp").each("tid", "thread"))
+    assert shown >= {(int(tid), bytes.fromhex(name).decode(errors=BY_NUMBER))
+                     for tid, name in target.truths()[0]["names"].items()}

@@ -11,7 +11,7 @@
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
  * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
  * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address;
- * site=FILE:LINE,FUNCTION: in this function, which else is work.
+ * site=FILE:LINE,FUNCTION: in this function, which else is work; site=+FUNCTION: in it, without source.
  *
  * atomic TID TIME SYMBOL
  *
@@ -290,6 +290,22 @@ static void add_window(const char *text)
 						.loader = NO_INDEX };
 }
 
+/* "+main": 0x10 bytes into this function, of which there is no source. */
+static uint32_t site_without_source(uint32_t process, const char *function)
+{
+	uint32_t index = definitions_add_site(&d);
+
+	if (index >= MOST)
+		fail("too many sites");
+	d.sites[index] = (struct def_site){ .process = process,
+					    .address = 0x800000 + 16 * index,
+					    .image = NO_INDEX,
+					    .located = true,
+					    .function = copy(function),
+					    .function_offset = 16 };
+	return index;
+}
+
 static uint32_t site_of(uint32_t process, char *place)
 {
 	char *colon = strchr(place, ':');
@@ -298,6 +314,8 @@ static uint32_t site_of(uint32_t process, char *place)
 	const char *comma = colon ? strchr(colon, ',') : NULL;
 	uint32_t line = colon ? strtoul(colon + 1, NULL, 10) : 0, index;
 
+	if (*place == '+')
+		return site_without_source(process, place + 1);
 	if (!line)
 		fail("a site is FILE:LINE");
 	*colon = 0;

@@ -18,9 +18,44 @@
 #include "util/function_name.h"
 
 enum column {
-	NODE, JOB, RANK, PID, PROCESS, TID, THREAD, MODEL, EVENT, FUNCTION, ROLE, ACTIVITY, INNER, START, START_NS,
-	DURATION, TOTAL, SELF, DEPTH, STATUS, PEER, PEER_RANK, ROOT, TAG, COMM, COMM_ID, COMM_FIRST, BYTES, SENT,
-	RECEIVED, LOCK, NAME, KIND, FILE_OF, LINE, CALLER, SITE, COLUMNS
+	NODE,
+	JOB,
+	RANK,
+	PID,
+	PROCESS,
+	TID,
+	THREAD,
+	MODEL,
+	EVENT,
+	FUNCTION,
+	ROLE,
+	ACTIVITY,
+	INNER,
+	START,
+	START_NS,
+	DURATION,
+	TOTAL,
+	SELF,
+	DEPTH,
+	STATUS,
+	PEER,
+	PEER_RANK,
+	ROOT,
+	TAG,
+	COMM,
+	COMM_ID,
+	COMM_FIRST,
+	BYTES,
+	SENT,
+	RECEIVED,
+	LOCK,
+	NAME,
+	KIND,
+	FILE_OF,
+	LINE,
+	CALLER,
+	SITE,
+	COLUMNS
 };
 
 const struct parquet_column call_columns[] = {
@@ -345,8 +380,8 @@ static void put_comm(struct call_rows *rows, struct parquet *file, const struct 
 		parquet_put_number(file, COMM_FIRST, comm_world_rank(comm, 0));
 }
 
-static void put_whom(struct call_rows *rows, struct parquet *file, const struct probe_row *row,
-		     const struct span *span, const struct sent_words *sent)
+static void put_whom(struct call_rows *rows, struct parquet *file, const struct probe_row *row, const struct span *span,
+		     const struct sent_words *sent)
 {
 	const struct def_comm *comm = row->names_comm ? comm_of_span(rows->index, span) : NULL;
 	int64_t number;
@@ -389,8 +424,8 @@ static void put_word(struct call_rows *rows, struct parquet *file, enum column c
 	if (v->form == FORM_STRING || (v->form == FORM_POINTER && column != LOCK))
 		word.text = texts_find(rows->texts, rows->d->threads[span->thread].process, (uint64_t)shown.number,
 				       span->start);
-	if (!word.text && (v->form == FORM_STRING || ((v->form == FORM_POINTER || v->form == FORM_TEXT) &&
-						      shown.kind != VALUE_WORD)))
+	if (!word.text &&
+	    (v->form == FORM_STRING || ((v->form == FORM_POINTER || v->form == FORM_TEXT) && shown.kind != VALUE_WORD)))
 		return;
 	word.text = word.text ?: shown_text(&shown);
 	parquet_put_text(file, column, &word);

@@ -17,9 +17,9 @@
 #include "export/parquet/runs.h"
 #include "export/parquet/thrift.h"
 
-#define LEVEL 1           /* higher ones take twice as long for a tenth less */
+#define LEVEL 1             /* higher ones take twice as long for a tenth less */
 #define DIFFERENT_MOST 4096 /* numbers of a dictionary */
-#define TEXT_BOUND 256    /* bytes of a bound of texts that is worth its place */
+#define TEXT_BOUND 256      /* bytes of a bound of texts that is worth its place */
 
 enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 

@@ -17,9 +17,9 @@ enum codec { CODEC_ZSTD = 6 };
 
 struct column {
 	const struct parquet_column *is;
-	uint8_t *known;    /* by row: it has a value; else it is NULL */
-	int64_t *numbers;  /* the values, without the NULLs; of a text NULL */
-	uint32_t *codes;   /* of a text: numbers of the dictionary; else NULL */
+	uint8_t *known;   /* by row: it has a value; else it is NULL */
+	int64_t *numbers; /* the values, without the NULLs; of a text NULL */
+	uint32_t *codes;  /* of a text: numbers of the dictionary; else NULL */
 	uint32_t nvalues;
 	struct dictionary texts;
 };

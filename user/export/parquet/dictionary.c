@@ -60,8 +60,8 @@ static uint32_t *slot_of(const struct dictionary *d, const uint8_t *bytes, size_
 	for (;; at = (at + 1) & (d->nslots - 1)) {
 		uint32_t code = d->slots[at] - 1;
 
-		if (!d->slots[at] || (end_of(d, code) - d->places[code] == size &&
-				      !memcmp(d->page.data + d->places[code], bytes, size)))
+		if (!d->slots[at] ||
+		    (end_of(d, code) - d->places[code] == size && !memcmp(d->page.data + d->places[code], bytes, size)))
 			return &d->slots[at];
 	}
 }

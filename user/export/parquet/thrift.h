@@ -15,8 +15,16 @@
 
 #define THRIFT_DEPTH 8 /* structs in structs */
 
-enum thrift_type { THRIFT_TRUE = 1, THRIFT_FALSE, THRIFT_BYTE, THRIFT_I32 = 5, THRIFT_I64, THRIFT_BINARY = 8,
-		   THRIFT_LIST, THRIFT_STRUCT = 12 };
+enum thrift_type {
+	THRIFT_TRUE = 1,
+	THRIFT_FALSE,
+	THRIFT_BYTE,
+	THRIFT_I32 = 5,
+	THRIFT_I64,
+	THRIFT_BINARY = 8,
+	THRIFT_LIST,
+	THRIFT_STRUCT = 12
+};
 
 /* Zero but for `out`: begins the outermost struct, which thrift_end() ends, too. */
 struct thrift {
