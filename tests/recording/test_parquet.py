@@ -85,8 +85,8 @@ NESTED = ("process 7 -1\n" + call(7, 20, 30, "malloc", depth=1) + call(7, 40, 40
           "atomic 7 95 other\ncall 7 96 100 work end=under_way\nend 100\n")
 
 # What was lost was around the first, which so is not in the one that comes last.
-LOST_BETWEEN = ("process 7 -1\n" + call(7, 20, 30, "malloc", depth=1) + "lost 7 1\n" + call(7, 40, 50, "free", depth=1) +
-                call(7, 38, 70, "work"))
+LOST_BETWEEN = ("process 7 -1\n" + call(7, 20, 30, "malloc", depth=1) + "lost 7 1\n" +
+                call(7, 40, 50, "free", depth=1) + call(7, 38, 70, "work"))
 
 
 def world(count):
