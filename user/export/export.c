@@ -9,7 +9,13 @@
 #include "export/formats.h"
 
 const struct exporter *const exporters[] = {
-	&exporter_chrome, &exporter_speedscope, &exporter_events, &exporter_parquet, NULL,
+	&exporter_chrome,
+	&exporter_speedscope,
+	&exporter_events,
+	&exporter_parquet,
+	&exporter_folded,
+	&exporter_pprof,
+	NULL,
 };
 
 /* The length of the longest of the suffixes in which the path ends, with a name before it. 0: none. */
