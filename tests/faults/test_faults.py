@@ -21,7 +21,7 @@ from composed import COMPOSE, LATE_SENDER, compose
 from faults import SEED
 
 READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-speedscope", "export-events",
-           "export-parquet", "merge", "simulate", "events", "list-file"]
+           "export-parquet", "export-folded", "export-pprof", "merge", "simulate", "events", "list-file"]
 ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
              "monitor-listen", "list", "doctor"]
 

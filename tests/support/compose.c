@@ -49,6 +49,9 @@
  *
  * text PID ADDRESS TEXT: what stands behind an address of the process
  *
+ * chain EVENT LINE LOOKS PLACES: where calls of the event at this line of the mapped program (site=FILE:LINE@BASE) came
+ * from, by so many looks
+ *
  * SYMBOL is one of the models, or work, other: functions of the program; where one function is several events,
  * EVENT:SYMBOL says which. A call's values have the names that the
  * recording gives them (`gaspbpf export -o x.events` shows them: dest, tag, comm.id, status.source, request ...); those
@@ -506,6 +509,25 @@ static void add_text(const char *text)
 	d.texts[index].text = strndup(text + read, strcspn(text + read, "\n"));
 }
 
+static void add_chain(const char *text)
+{
+	unsigned long line, looks;
+	char event[100];
+	int read = 0;
+	uint32_t index;
+
+	if (sscanf(text, "%99s %lu %lu %n", event, &line, &looks, &read) != 3)
+		fail("chain EVENT LINE LOOKS PLACES");
+	index = definitions_add_chain(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.chains[index] = (struct def_chain){ .event = copy(event),
+					      .file = copy(d.images[program_image()].path),
+					      .offset = 0x1000 + 16 * line,
+					      .looks = looks,
+					      .places = strndup(text + read, strcspn(text + read, "\n")) };
+}
+
 static void add_scheduled(const char *text)
 {
 	unsigned long tid, observed, run, cpus, cpu;
@@ -579,6 +601,8 @@ int main(int argc, char **argv)
 			lose(thread_of(a), b, 0);
 		else if (!strncmp(line, "scheduled ", 10))
 			add_scheduled(line + 10);
+		else if (!strncmp(line, "chain ", 6))
+			add_chain(line + 6);
 		else if (!strncmp(line, "text ", 5))
 			add_text(line + 5);
 		else if (!strncmp(line, "only_sums", 9))

@@ -63,8 +63,8 @@ static void put_callers(struct buffer *line, const char *places)
 	while (size) {
 		size_t start = size;
 
-		while (start && !(start >= strlen(BETWEEN) && !strncmp(places + start - strlen(BETWEEN), BETWEEN,
-								      strlen(BETWEEN))))
+		while (start && !(start >= strlen(BETWEEN) &&
+				  !strncmp(places + start - strlen(BETWEEN), BETWEEN, strlen(BETWEEN))))
 			start--;
 		put_frame(line, places + start, size - start);
 		size = start ? start - strlen(BETWEEN) : 0;

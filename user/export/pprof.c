@@ -88,8 +88,9 @@ static void put_bytes(struct buffer *to, unsigned field, const void *bytes, size
 	buffer_put(to, bytes, size);
 }
 
-static void put_message(struct buffer *to, unsigned field, const struct buffer *message)
+static void put_message(struct pprof *p, struct buffer *to, unsigned field, const struct buffer *message)
 {
+	p->failed |= message->failed;
 	put_bytes(to, field, message->data, message->size);
 }
 
@@ -102,6 +103,7 @@ static void clean(struct buffer *to, const char *text)
 	size_t left = strlen(text);
 
 	buffer_clear(to);
+	buffer_reserve(to, 1); /* so that there are bytes, if of none */
 	while (left) {
 		unsigned length = utf8_length(at, left);
 
@@ -118,11 +120,15 @@ static uint32_t word_of(struct pprof *p, const char *text)
 	size_t size;
 
 	clean(&p->clean, text ?: "");
+	if (p->clean.failed) {
+		p->failed = true;
+		return 0;
+	}
 	size = p->clean.size;
 	HASH_FIND(hh, p->words, p->clean.data, size, word);
 	if (word)
 		return word->index;
-	word = p->clean.failed ? NULL : malloc(sizeof(*word) + size + 1);
+	word = malloc(sizeof(*word) + size + 1);
 	if (!word) {
 		p->failed = true;
 		return 0;
@@ -147,7 +153,7 @@ static void put_function(struct pprof *p, const struct place *place)
 	put_number(&p->part, FUNCTION_NAME, place->key.name);
 	put_number(&p->part, FUNCTION_SYSTEM_NAME, place->key.name);
 	put_number(&p->part, FUNCTION_FILE, place->key.file);
-	put_message(&p->ready, PROFILE_FUNCTION, &p->part);
+	put_message(p, &p->ready, PROFILE_FUNCTION, &p->part);
 }
 
 static void put_location(struct pprof *p, const struct place *place)
@@ -158,9 +164,8 @@ static void put_location(struct pprof *p, const struct place *place)
 	put_number(&line, LINE_LINE, place->key.line);
 	buffer_clear(&p->part);
 	put_number(&p->part, LOCATION_ID, place->id);
-	put_message(&p->part, LOCATION_LINE, &line);
-	put_message(&p->ready, PROFILE_LOCATION, &p->part);
-	p->failed |= line.failed;
+	put_message(p, &p->part, LOCATION_LINE, &line);
+	put_message(p, &p->ready, PROFILE_LOCATION, &p->part);
 	buffer_free(&line);
 }
 
@@ -236,7 +241,7 @@ static void put_label(struct pprof *p, const char *key, const char *text)
 	buffer_clear(&p->part);
 	put_number(&p->part, LABEL_KEY, key_word);
 	put_number(&p->part, LABEL_TEXT, text_word);
-	put_message(&p->sample, SAMPLE_LABEL, &p->part);
+	put_message(p, &p->sample, SAMPLE_LABEL, &p->part);
 }
 
 /* As a text: as a number 0 could not be told from none. */
@@ -271,14 +276,13 @@ static void put_sample(struct pprof *p, const struct tree_call *calls, uint32_t 
 	buffer_clear(&p->locations);
 	for (uint32_t at = index; at != NO_INDEX; at = calls[at].parent)
 		put_call(p, &calls[at]);
-	put_message(&p->sample, SAMPLE_LOCATIONS, &p->locations);
+	put_message(p, &p->sample, SAMPLE_LOCATIONS, &p->locations);
 	buffer_clear(&p->part);
 	buffer_put_varint(&p->part, calls[index].calls);
 	buffer_put_varint(&p->part, calls[index].self);
-	put_message(&p->sample, SAMPLE_VALUES, &p->part);
+	put_message(p, &p->sample, SAMPLE_VALUES, &p->part);
 	put_labels(p, calls[index].thread);
-	put_message(&p->ready, PROFILE_SAMPLE, &p->sample);
-	p->failed |= p->locations.failed || p->sample.failed || p->part.failed;
+	put_message(p, &p->ready, PROFILE_SAMPLE, &p->sample);
 }
 
 static int hand_on(struct pprof *p)
@@ -313,7 +317,7 @@ static void put_type(struct pprof *p, const char *type, const char *unit)
 	buffer_clear(&p->part);
 	put_number(&p->part, TYPE_TYPE, type_word);
 	put_number(&p->part, TYPE_UNIT, unit_word);
-	put_message(&p->ready, PROFILE_SAMPLE_TYPE, &p->part);
+	put_message(p, &p->ready, PROFILE_SAMPLE_TYPE, &p->part);
 }
 
 /* What is no sample's. */
