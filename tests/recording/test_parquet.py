@@ -159,6 +159,17 @@ def test_ranks_of_a_communicator_are_ranks_of_the_job(tmp_path):
 
 
 @pytest.mark.files
+def test_rows_of_a_merged_recording_tell_their_node(tmp_path):
+    parts = [compose(tmp_path / f"{node}.gasp", f"host {node}\nboot {node}\nprocess {rank + 1} {rank}\n" +
+                     call(rank + 1, 10, 20 + rank, "MPI_Init")) for rank, node in enumerate(("n1", "n2"))]
+    result = gaspbpf.run("merge", *parts, "-o", tmp_path / "run.gasp")
+    assert result.returncode == 0, result.stderr
+    table = exported(tmp_path / "run.gasp")
+    assert sorted(table.each("node", "rank", "duration_ns")) == [("n1", 0, 10), ("n2", 1, 11)]
+    assert table.notes["gaspbpf.nodes"] == "2"
+
+
+@pytest.mark.files
 def test_a_place_without_source(tmp_path):
     table = table_of(tmp_path, "process 1 0\n" + call(1, 10, 20, "work", site="+main") + call(1, 30, 40, "work"))
     assert list(table.each("file", "line", "caller", "site")) == [(None, None, "main", "main+0x10"), (None,) * 4]

@@ -182,16 +182,26 @@ def test_stacks_by_hand(tmp_path):
     assert all(labels == {"node": "host", "rank": "3", "thread": "rank 3"} for _, _, labels in samples)
 
 
+def test_each_thread_has_stacks_of_its_own(tmp_path):
+    recording = compose(tmp_path / "run.gasp", "process 1 0\nprocess 2 1\nthread 2 22\n" + "".join(
+        call(tid, 10, 20 + tid, "work") for tid in (1, 2, 22)))
+    assert folded(recording) == [(("rank 0", "rank 0", WORK), 11), (("rank 1", "rank 1", WORK), 12),
+                                 (("rank 1", "rank 1 job (tid 22)", WORK), 32)]
+    profile = Profile(export(recording, ".pb.gz"))
+    assert [(values, labels["rank"], labels["thread"]) for _, values, labels in profile.samples] == [
+        ([1, 11], "0", "rank 0"), ([1, 12], "1", "rank 1"), ([1, 32], "1", "rank 1 job (tid 22)")]
+
+
 def test_callers_where_all_looks_found_the_same(tmp_path):
     at = "site=step.c:{}@0x10000,meet"
     recording = compose(tmp_path / "run.gasp", "process 1 -1\n"
                         f"call 1 10 20 malloc {at.format(47)}\ncall 1 30 35 malloc {at.format(50)}\n"
-                        "chain GASP_C_MALLOC 47 3 step.c:80 in turn < main.c:9 in main\n"
+                        "chain GASP_C_MALLOC 47 3 step.c:80 in turn < main.c:9\t in main\n"
                         "chain GASP_C_MALLOC 50 1 step.c:80 in turn\nchain GASP_C_MALLOC 50 2 step.c:90 in other\n")
     assert [frames[2:] for frames, _ in folded(recording)] == [
-        ("main.c:9 in main", "step.c:80 in turn", "step.c:47 in meet", MALLOC), ("step.c:50 in meet", MALLOC)]
+        ("main.c:9? in main", "step.c:80 in turn", "step.c:47 in meet", MALLOC), ("step.c:50 in meet", MALLOC)]
     assert [[name for name, *_ in stack] for stack, _, _ in Profile(export(recording, ".pb.gz")).samples] == [
-        [MALLOC, "meet", "step.c:80 in turn", "main.c:9 in main"], [MALLOC, "meet"]]
+        [MALLOC, "meet", "step.c:80 in turn", "main.c:9\t in main"], [MALLOC, "meet"]]
 
 
 def test_what_is_missing_is_said(tmp_path):
