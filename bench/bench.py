@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import analysing  # noqa: E402
 import costs  # noqa: E402
 import figures  # noqa: E402
+import formats  # noqa: E402
 import growth  # noqa: E402
 import joining  # noqa: E402
 import live  # noqa: E402
@@ -34,7 +35,7 @@ PARTS = {
     "span": runtimes.span, "mpi": runtimes.mpi, "starpu": runtimes.starpu,
     "rate": volume.rate, "cpu": volume.cpu, "bytes": volume.bytes_on_disk,
     "export": reading.exporting, "growth": growth.growth, "simulate": simulating.simulating,
-    "analyses": analysing.analysing,
+    "analyses": analysing.analysing, "formats": formats.formats,
     "start": joining.start, "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
     "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top,
 }

@@ -21,7 +21,7 @@ from composed import COMPOSE, LATE_SENDER, compose
 from faults import SEED
 
 READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-speedscope", "export-events",
-           "merge", "simulate", "events", "list-file"]
+           "export-parquet", "export-folded", "export-pprof", "merge", "simulate", "events", "list-file"]
 ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
              "monitor-listen", "list", "doctor"]
 
@@ -101,7 +101,8 @@ def test_the_disk_fills_up_while_a_job_is_observed(maker, scenarios, tmp_path):
         assert result.status == 1 and "No space left" in result.errors, f"{room} of {written} bytes: {result.errors}"
 
 
-@pytest.mark.parametrize("name", ["export-json", "export-gz", "export-speedscope", "export-events", "export-otf2"])
+@pytest.mark.parametrize("name", ["export-json", "export-gz", "export-speedscope", "export-events", "export-otf2",
+                                  "export-parquet"])
 def test_the_disk_fills_up_while_a_recording_is_exported(maker, scenarios, name):
     scenario = scenarios[name]
     written = maker.count(scenario).written

@@ -52,7 +52,7 @@ def named(trace, what):
 
 def assert_whole(trace, report):
     """Known phases only, all tracks named, and as many calls as the report has, event by event."""
-    assert {event["ph"] for event in trace["traceEvents"]} <= {"X", "M"}
+    assert {event["ph"] for event in trace["traceEvents"]} <= {"X", "M", "s", "f"}
     assert_nests(trace)
     threads, processes = named(trace, "thread_name"), named(trace, "process_name")
     for pid, tid in tracks(trace):

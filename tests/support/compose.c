@@ -11,7 +11,7 @@
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
  * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
  * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address;
- * site=FILE:LINE,FUNCTION: in this function, which else is work.
+ * site=FILE:LINE,FUNCTION: in this function, which else is work; site=+FUNCTION: in it, without source.
  *
  * atomic TID TIME SYMBOL
  *
@@ -48,6 +48,9 @@
  * command TEXT: the command line of gaspbpf itself
  *
  * text PID ADDRESS TEXT: what stands behind an address of the process
+ *
+ * chain EVENT LINE LOOKS PLACES: where calls of the event at this line of the mapped program (site=FILE:LINE@BASE) came
+ * from, by so many looks
  *
  * SYMBOL is one of the models, or work, other: functions of the program; where one function is several events,
  * EVENT:SYMBOL says which. A call's values have the names that the
@@ -290,6 +293,22 @@ static void add_window(const char *text)
 						.loader = NO_INDEX };
 }
 
+/* "+main": 0x10 bytes into this function, of which there is no source. */
+static uint32_t site_without_source(uint32_t process, const char *function)
+{
+	uint32_t index = definitions_add_site(&d);
+
+	if (index >= MOST)
+		fail("too many sites");
+	d.sites[index] = (struct def_site){ .process = process,
+					    .address = 0x800000 + 16 * index,
+					    .image = NO_INDEX,
+					    .located = true,
+					    .function = copy(function),
+					    .function_offset = 16 };
+	return index;
+}
+
 static uint32_t site_of(uint32_t process, char *place)
 {
 	char *colon = strchr(place, ':');
@@ -298,6 +317,8 @@ static uint32_t site_of(uint32_t process, char *place)
 	const char *comma = colon ? strchr(colon, ',') : NULL;
 	uint32_t line = colon ? strtoul(colon + 1, NULL, 10) : 0, index;
 
+	if (*place == '+')
+		return site_without_source(process, place + 1);
 	if (!line)
 		fail("a site is FILE:LINE");
 	*colon = 0;
@@ -488,6 +509,25 @@ static void add_text(const char *text)
 	d.texts[index].text = strndup(text + read, strcspn(text + read, "\n"));
 }
 
+static void add_chain(const char *text)
+{
+	unsigned long line, looks;
+	char event[100];
+	int read = 0;
+	uint32_t index;
+
+	if (sscanf(text, "%99s %lu %lu %n", event, &line, &looks, &read) != 3)
+		fail("chain EVENT LINE LOOKS PLACES");
+	index = definitions_add_chain(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.chains[index] = (struct def_chain){ .event = copy(event),
+					      .file = copy(d.images[program_image()].path),
+					      .offset = 0x1000 + 16 * line,
+					      .looks = looks,
+					      .places = strndup(text + read, strcspn(text + read, "\n")) };
+}
+
 static void add_scheduled(const char *text)
 {
 	unsigned long tid, observed, run, cpus, cpu;
@@ -561,6 +601,8 @@ int main(int argc, char **argv)
 			lose(thread_of(a), b, 0);
 		else if (!strncmp(line, "scheduled ", 10))
 			add_scheduled(line + 10);
+		else if (!strncmp(line, "chain ", 6))
+			add_chain(line + 6);
 		else if (!strncmp(line, "text ", 5))
 			add_text(line + 5);
 		else if (!strncmp(line, "only_sums", 9))

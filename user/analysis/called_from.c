@@ -22,9 +22,9 @@ static void print_chains(const struct printer *p, struct table *t, const struct 
 	size_t at = 0;
 	const struct def_chain *chain;
 
-	while ((chain = report_next_chain(p->r->d, site->site, event, &at)))
+	while ((chain = chain_of_site(p->r->d, site->site, event, &at)))
 		all += chain->looks;
-	for (at = 0; (chain = report_next_chain(p->r->d, site->site, event, &at));) {
+	for (at = 0; (chain = chain_of_site(p->r->d, site->site, event, &at));) {
 		table_cell(t, "  < %s", chain->places ? log_safe(chain->places) : "(not known)");
 		table_cell(t, "in %llu of %llu look%s", (unsigned long long)chain->looks, (unsigned long long)all,
 			   all == 1 ? "" : "s");

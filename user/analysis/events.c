@@ -131,7 +131,7 @@ static void put_chains(struct json *j, const struct report *r, const struct site
 
 	json_key(j, "callers");
 	json_array(j);
-	while ((chain = report_next_chain(r->d, site->site, event, &at))) {
+	while ((chain = chain_of_site(r->d, site->site, event, &at))) {
 		json_object(j);
 		json_key_string(j, "places", chain->places);
 		json_key_uint(j, "looks", chain->looks);

@@ -303,8 +303,6 @@ int report_join_sites(struct report *report, bool by_line);
 uint32_t *report_same_sites(const struct definitions *d);
 /* The same of the same line, where lines are known. */
 uint32_t *report_same_lines(const struct definitions *d);
-/* What is known of callers further out of the event's calls at this site: the next entry from *at on; NULL: no more. */
-const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at);
 void report_sort_sites(struct report *report);
 
 /* slow_threads.c: adds a finding for each thread that the others wait for, as far as means tell. 0 or -ENOMEM. */

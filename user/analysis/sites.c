@@ -149,17 +149,3 @@ uint32_t *report_same_lines(const struct definitions *d)
 {
 	return same_spots(d, true);
 }
-
-const struct def_chain *report_next_chain(const struct definitions *d, uint32_t site, const char *event, size_t *at)
-{
-	const struct def_site *s = site < d->nsites ? &d->sites[site] : NULL;
-	const char *file = s && s->image < d->nimages ? d->images[s->image].path : NULL;
-
-	while (file && *at < d->nchains) {
-		const struct def_chain *chain = &d->chains[(*at)++];
-
-		if (chain->offset == s->offset && same_text(chain->file, file) && same_text(chain->event, event))
-			return chain;
-	}
-	return NULL;
-}

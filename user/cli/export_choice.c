@@ -163,12 +163,16 @@ int export_choose(const struct export_choice *choice, struct recording *recordin
 	return choose_calls(choice, recording, name);
 }
 
-void export_say_choice(const struct export_choice *choice, const struct recording *recording)
+void export_say_choice(const struct export_choice *choice, struct recording *recording)
 {
-	uint64_t all = recording_definitions(recording)->loss.delivered, out = recording_left_out(recording);
-	char in[FORMAT_SIZE], of[FORMAT_SIZE];
+	struct recording_chunk chunk;
+	uint64_t in = 0, out;
+	char text[FORMAT_SIZE], all[FORMAT_SIZE];
 
-	if (choice->from || choice->to || choice->over || choice->ranks)
-		fprintf(stderr, "gaspbpf: %s of %s calls are in it\n", format_count(in, all > out ? all - out : 0),
-			format_count(of, all));
+	if (!choice->from && !choice->to && !choice->over && !choice->ranks)
+		return;
+	for (size_t i = 0; i < recording_chunks(recording) && !recording_read_chunk(recording, i, &chunk); i++)
+		in += chunk.nspans;
+	out = recording_left_out(recording);
+	fprintf(stderr, "gaspbpf: %s of %s calls are in it\n", format_count(text, in), format_count(all, in + out));
 }

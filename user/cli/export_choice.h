@@ -19,7 +19,7 @@ extern const struct argp export_choice_parser;
 
 /* Before anything is read. 0 or -errno, said. */
 int export_choose(const struct export_choice *choice, struct recording *recording, const char *name);
-/* How much was left out, to standard error; after the reading. Nothing where all was asked for. */
-void export_say_choice(const struct export_choice *choice, const struct recording *recording);
+/* How much was left out, to standard error: a reading more. Nothing where all was asked for. */
+void export_say_choice(const struct export_choice *choice, struct recording *recording);
 
 #endif

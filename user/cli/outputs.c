@@ -60,9 +60,11 @@ static int open_export(struct outputs *outputs, const char *path)
 	if (target.fd < 0)
 		return target.fd;
 	grown[outputs->nexports++] = target;
-	if (target.exporter->needs_spare && outputs->spare_fd < 0)
+	if (!target.exporter->needs_spare && !target.exporter->has_arrows)
+		return 0;
+	if (outputs->spare_fd < 0)
 		outputs->spare_fd = file_temporary();
-	return target.exporter->needs_spare && outputs->spare_fd < 0 ? outputs->spare_fd : 0;
+	return outputs->spare_fd < 0 ? outputs->spare_fd : 0;
 }
 
 /* Each by a process of its own, which reads the recording in the end. */

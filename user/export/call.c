@@ -5,6 +5,7 @@
 #include "export/call.h"
 #include "util/digits.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -163,4 +164,21 @@ void process_text(const struct definitions *d, uint32_t process, char *buffer, s
 	if (who.rank >= 0)
 		label_of_process(&who, label, sizeof(label));
 	snprintf(buffer, size, "%s%s%s", label, *label ? ": " : "", command);
+}
+
+/* Lost calls are told in two ways, and of a recording that was cut not by both. */
+int add_missing_calls(const struct definitions *d, uint64_t *by_thread)
+{
+	uint64_t *sums = calloc(d->nthreads + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->nsums; i++)
+		sums[d->sums[i].thread] += d->sums[i].lost;
+	for (size_t i = 0; i < d->nthreads; i++)
+		by_thread[i] = by_thread[i] > sums[i] ? by_thread[i] : sums[i];
+	for (size_t i = 0; i < d->nsums; i++)
+		by_thread[d->sums[i].thread] += d->sums[i].summed + d->sums[i].skipped;
+	free(sums);
+	return 0;
 }

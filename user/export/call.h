@@ -54,6 +54,10 @@ static inline uint64_t since_start(const struct definitions *d, uint64_t time)
 	return time > d->run.start ? time - d->run.start : 0;
 }
 
+/* Adds to each thread's number of lost calls, by the gaps, what else has no place on the timeline. 0 or
+ * -ENOMEM. */
+int add_missing_calls(const struct definitions *d, uint64_t *by_thread);
+
 /* "rank 3: ./job 10" or "./job 10" of a process; any bytes. "?" out of bounds. */
 void process_text(const struct definitions *d, uint32_t process, char *buffer, size_t size);
 

@@ -460,6 +460,6 @@ const struct exporter exporter_chrome = {
 	.name = "chrome",
 	.suffixes = ".json .json.gz",
 	.help = "Chrome trace, for ui.perfetto.dev",
-	.needs_spare = true,
+	.has_arrows = true,
 	.write = chrome_write,
 };

@@ -44,11 +44,16 @@ struct chrome_arrows {
 #define MESSAGE WAIT_STATES
 
 static const char *const names[] = {
-	[WAIT_AT_BARRIER] = "the last one comes", [WAIT_AT_NXN] = "the last one comes",
-	[WAIT_LATE_BROADCAST] = "the root comes", [WAIT_EARLY_REDUCE] = "the last one comes",
-	[WAIT_FOR_LOCK] = "lock is handed over",  [WAIT_AT_FENCE] = "the last one comes",
-	[WAIT_LATE_POST] = "memory is opened",	  [WAIT_EARLY_WAIT] = "the last access ends",
-	[WAIT_FOR_PROGRESS] = "makes progress",	  [WAIT_LATE_NOTIFY] = "notifies",
+	[WAIT_AT_BARRIER] = "the last one comes",
+	[WAIT_AT_NXN] = "the last one comes",
+	[WAIT_LATE_BROADCAST] = "the root comes",
+	[WAIT_EARLY_REDUCE] = "the last one comes",
+	[WAIT_FOR_LOCK] = "lock is handed over",
+	[WAIT_AT_FENCE] = "the last one comes",
+	[WAIT_LATE_POST] = "memory is opened",
+	[WAIT_EARLY_WAIT] = "the last access ends",
+	[WAIT_FOR_PROGRESS] = "makes progress",
+	[WAIT_LATE_NOTIFY] = "notifies",
 	[MESSAGE] = "message",
 };
 
@@ -110,7 +115,7 @@ struct chrome_arrows *chrome_arrows_find(struct recording *recording, int spare)
 	if (!a)
 		return NULL;
 	a->recording = recording;
-	if (!relations_possible(recording_definitions(recording)))
+	if (spare < 0 || !relations_possible(recording_definitions(recording)))
 		return a;
 	a->spool = spool_new(spare);
 	a->whole = recording_whole(recording);

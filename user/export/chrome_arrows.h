@@ -13,7 +13,7 @@ struct chrome_arrows;
 /*
  * Finds an arrow for each message, from its sending to its receiving call, and for each call that waited otherwise,
  * from the one that it waited for: in a thread of its own, which reads the whole recording twice. What it finds waits
- * in the file, which stays the caller's. NULL: out of memory.
+ * in the file, which stays the caller's; -1: no arrows are wanted. NULL: out of memory.
  */
 struct chrome_arrows *chrome_arrows_find(struct recording *recording, int spare);
 

@@ -11,5 +11,8 @@ extern const struct exporter exporter_chrome;     /* chrome.c */
 extern const struct exporter exporter_speedscope; /* speedscope.c */
 extern const struct exporter exporter_events;     /* events.c */
 extern const struct exporter exporter_otf2;       /* otf2.c */
+extern const struct exporter exporter_parquet;    /* parquet.c */
+extern const struct exporter exporter_folded;     /* folded.c */
+extern const struct exporter exporter_pprof;      /* pprof.c */
 
 #endif

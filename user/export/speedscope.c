@@ -42,8 +42,6 @@ struct track {
 struct tracks {
 	struct track *lanes;
 	size_t nlanes, room;
-	uint64_t lost; /* calls, by the gaps */
-	uint64_t missing;
 };
 
 struct frame {
@@ -60,6 +58,7 @@ struct speedscope {
 	struct frame *frames;
 	uint32_t *frame_of;     /* by probe */
 	struct tracks *threads; /* by thread */
+	uint64_t *missing;      /* by thread: calls that are not on the timeline */
 	uint32_t *order;        /* the threads that are shown */
 	size_t nshown;
 	uint64_t end; /* ns since the run began */
@@ -139,7 +138,7 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 
 static int put_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
-	((struct speedscope *)context)->threads[gap->thread].lost += gap->count;
+	((struct speedscope *)context)->missing[gap->thread] += gap->count;
 	return 0;
 }
 
@@ -220,9 +219,9 @@ static int put_profile(struct speedscope *s, uint32_t thread, size_t lane)
 	struct who who = who_is_thread(s->d, thread);
 	int error = 0;
 
-	if (tracks->missing)
-		snprintf(missing, sizeof(missing), ", without %" PRIu64 " %s", tracks->missing,
-			 tracks->missing == 1 ? "call" : "calls");
+	if (s->missing[thread])
+		snprintf(missing, sizeof(missing), ", without %" PRIu64 " %s", s->missing[thread],
+			 s->missing[thread] == 1 ? "call" : "calls");
 	lane_text(&who, lane, name, sizeof(name) - sizeof(missing));
 	strcat(name, missing);
 	json_newline(j);
@@ -281,20 +280,6 @@ static size_t first_to_show(const struct speedscope *s)
 	return 0;
 }
 
-/* The calls that have no place on the timeline: lost ones are told in two ways, and of a recording that was cut not by
- * both. */
-static void count_missing(struct speedscope *s)
-{
-	for (size_t i = 0; i < s->d->nsums; i++)
-		s->threads[s->d->sums[i].thread].missing += s->d->sums[i].lost;
-	for (size_t i = 0; i < s->d->nthreads; i++) {
-		if (s->threads[i].missing < s->threads[i].lost)
-			s->threads[i].missing = s->threads[i].lost;
-	}
-	for (size_t i = 0; i < s->d->nsums; i++)
-		s->threads[s->d->sums[i].thread].missing += s->d->sums[i].summed + s->d->sums[i].skipped;
-}
-
 static int put_file(struct speedscope *s)
 {
 	const struct def_process *job = s->nshown ? thread_process(s->d, s->order[0]) : NULL;
@@ -324,9 +309,10 @@ static int speedscope_open(struct speedscope *s, int fd, int spare, const char *
 	s->frames = calloc(s->d->nprobes + 1, sizeof(*s->frames));
 	s->frame_of = calloc(s->d->nprobes + 1, sizeof(*s->frame_of));
 	s->threads = calloc(s->d->nthreads + 1, sizeof(*s->threads));
+	s->missing = calloc(s->d->nthreads + 1, sizeof(*s->missing));
 	s->order = calloc(s->d->nthreads + 1, sizeof(*s->order));
 	s->spool = spool_new(spare);
-	if (!s->frames || !s->frame_of || !s->threads || !s->order || !s->spool || find_frames(s))
+	if (!s->frames || !s->frame_of || !s->threads || !s->missing || !s->order || !s->spool || find_frames(s))
 		return -ENOMEM;
 	find_threads(s);
 	s->end = since_start(s->d, run->end);
@@ -342,6 +328,7 @@ static void speedscope_close(struct speedscope *s)
 		free(s->threads[i].lanes);
 	}
 	free(s->threads);
+	free(s->missing);
 	free(s->order);
 	free(s->frames);
 	free(s->frame_of);
@@ -362,7 +349,8 @@ static int speedscope_write(struct recording *recording, int fd, int spare, cons
 	error = speedscope_open(s, fd, spare, name);
 	if (!error)
 		error = timeline_read(recording, &ops);
-	count_missing(s);
+	if (!error)
+		error = add_missing_calls(s->d, s->missing);
 	if (!error)
 		error = put_file(s);
 	if (s->out)

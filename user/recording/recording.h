@@ -241,6 +241,10 @@ struct def_chain {
 	uint64_t looks;
 };
 
+struct definitions;
+/* What is known of callers further out of the event's calls at this site: the next entry from *at on; NULL: no more. */
+const struct def_chain *chain_of_site(const struct definitions *d, uint32_t site, const char *event, size_t *at);
+
 /*
  * For so long of this interval, about a second, the thread could have run and waited for a processor. What is below a
  * hundredth of the interval has no entry. A wait is told in the interval in which it ended. Those of one thread come in
