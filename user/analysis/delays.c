@@ -9,6 +9,7 @@
  * Somebody is always last, and every wait has its cause; which are more than chance: delays_clear.c.
  */
 #include "analysis/delays.h"
+#include "analysis/gains.h"
 #include "analysis/printer.h"
 #include "analysis/scheduling.h"
 #include "analysis/put.h"
@@ -188,16 +189,13 @@ static int by_time(const void *a, const void *b)
 /* --- what it would give ---------------------------------------------------------- */
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
-static int find_gain(const struct delays *s, const struct report *r, const struct delay *delay, uint64_t most,
-		     struct finding *finding)
+static void find_gain(const struct delays *s, struct report *r, const struct delay *delay, uint64_t most,
+		      struct finding *finding)
 {
 	struct relief relief = deed_relief(&delay->deed, delay->deed.thread, &s->sites);
 
 	relief.most = most;
-	if (r->calls > r->simulates)
-		return 0;
-	finding->has_gain = true;
-	return relations_relieve(r->relations, &relief, 1, &finding->gain);
+	report_find_gain(r, &relief, finding);
 }
 
 /* --- findings ------------------------------------------------------------------ */
@@ -273,9 +271,7 @@ static int find(struct delays *s, struct report *r)
 		if (delay->deed.doing == DOING_UNKNOWN || !delay_is_clear(s, delay, &others) ||
 		    delay_is_taken(s, r, delay, &others))
 			continue;
-		error = find_gain(s, r, delay, others.mean, &finding);
-		if (error)
-			break;
+		find_gain(s, r, delay, others.mean, &finding);
 		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
 			continue;
 		found++;

@@ -251,6 +251,7 @@ struct report {
 	struct relations *relations; /* of it; NULL: there is none */
 	const char *note;            /* of the findings; NULL: none */
 	uint64_t simulates;          /* runs of so many calls at most: a simulation takes 1 to 2 us a call */
+	int simulation_error;        /* the first; 0: none has failed. Without it gains are not known (gains.h) */
 	uint64_t start, end;         /* ns */
 	uint64_t calls, delivered, lost, summed, skipped;
 	uint64_t wall; /* ns: sum over the threads */
