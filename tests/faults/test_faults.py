@@ -67,6 +67,7 @@ def test_no_memory_from_some_call_on(maker, scenarios):
             assert not faults.wrong(scenario, result), f"{name}, memory from {at} on: {result.errors}"
 
 
+@pytest.mark.files
 def test_a_simulation_fails(maker, tmp_path):
     """What a finding would give is not known then: the report comes without that, and says so."""
     scenario = faults.Scenario("gains", ["report", compose(tmp_path / "late.gasp", LATE_SENDER)])

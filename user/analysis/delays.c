@@ -392,8 +392,8 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		{ .title = "Does", .left = true, .shrinks = true },
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "Direct" },
-		{ .title = "Passed on" },
-		{ .title = "Share", .drop = 2 },
+		{ .title = "Passed on", .legend = "passed on: they wait for one who waits for it" },
+		{ .title = "Share", .drop = 2, .legend = "share: of all that is waited" },
 		{ .title = "Waiting", .left = true, .drop = 1 },
 	};
 	uint64_t all = suffered_sum(&s->all);
@@ -422,8 +422,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%.1f%%", percent(suffered_sum(&cause->all), all));
 		table_cell(&t, "%s", people_label(s->d, &cause->waiting, text, sizeof(text)));
 	}
-	printer_heading(p, "  (what makes others wait for it; passed on: they wait for one who waits for it)");
-	printer_table(p, &t);
+	printer_titled_table(p, "what makes others wait for it", &t);
 	printer_rest(p, shown, count, "causes");
 }
 

@@ -354,9 +354,10 @@ static void print_findings(void *state, const struct printer *p)
 		printer_paragraph(p, text, r->findings[i].text);
 	}
 	if (r->simulation_error) {
-		snprintf(text, sizeof(text),
-			 "What some of these would give is not known: a simulation of the run without them failed (%s).",
-			 strerror(-r->simulation_error));
+		snprintf(
+			text, sizeof(text),
+			"What some of these would give is not known: a simulation of the run without them failed (%s).",
+			strerror(-r->simulation_error));
 		printer_paragraph(p, "", text);
 	}
 	if (r->note)

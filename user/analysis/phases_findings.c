@@ -15,8 +15,7 @@
 #include "analysis/scheduling.h"
 
 #define WORTH_SHARE 100
-#define STARVED_SHARE 10 /* percent of a thread's time, as in scheduling.c */
-#define NOISE 5000000    /* ns: so much longer may be anything that the system did */
+#define NOISE 5000000 /* ns: so much longer may be anything that the system did */
 
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room)
@@ -111,8 +110,7 @@ static bool lacks_processor(const struct phases *s, const struct iterating *it, 
 
 		if (blame->known && !people_has(&blame->who, it->members[i].thread))
 			continue;
-		if (!scheduling_queue_is_known(thread) || scheduling_queued(thread) < cost ||
-		    percent(scheduling_queued(thread), thread->observed) < STARVED_SHARE)
+		if (scheduling_queued(thread) < cost || !scheduling_lacks_processor(thread))
 			return false;
 	}
 	return true;
