@@ -73,3 +73,48 @@ def test_a_cpu_is_lacking_now_and_then(tmp_path, queued, noted, starved):
            "most: rank 0, 8 %): too little for a finding"
     assert (note in text) == noted and ("too little for a finding" in text) == noted
     assert any(finding["kind"] == "starved" for finding in told(recording)["findings"]) == starved
+
+
+def of_a_team():
+    """Thread 1 begins ten regions at omp.c:10; between its shares thread 2 waits for the next."""
+    text = "process 1 -1\nthread 1 2\n"
+    for at in range(0, 10_000, 1000):
+        text += composed.call(2, at + 20, at + 600, "fn", depth=0, site="libgomp.c:99")
+        text += composed.call(1, at + 10, at + 300, "fn", depth=1, site="libgomp.c:55")
+        text += composed.call(1, at, at + 700, "GOMP_parallel", site="omp.c:10")
+        text += "".join(composed.call(tid, at + start, at + 800, "GOMP_barrier")
+                        for tid, start in ((1, 710), (2, 780)))
+    return text
+
+
+def test_a_share_of_a_region_is_called_by_nobodys_line(tmp_path):
+    """A runtime calls it, always from the same place: the function has a name, the region has the line."""
+    recording = composed.compose(tmp_path / "run.gasp", of_a_team())
+    by_line = shown(recording, "--by", "line")
+    assert "libgomp.c" not in by_line and "\nfn " in by_line and "\nomp.c:10" in by_line
+    sites = shown(recording, "--section", "sites")
+    assert "libgomp.c" not in sites and "omp.c:10" in sites
+
+
+def test_a_worker_between_its_shares_does_not_compute(tmp_path):
+    """It waits for the next region: nobody waits for what it does then."""
+    recording = composed.compose(tmp_path / "run.gasp", of_a_team())
+    parts = told(recording)["critical_path"]["parts"]
+    assert not [part for part in parts if part["does"] == "outside" and not part["inside"]
+                and any(thread["tid"] == 2 for thread in part["threads"])]
+
+
+@pytest.mark.parametrize("ran, queued, does", [
+    (9.9, 0, "computes"), (5.5, 4.4, "computes"), (5, 0.4, "is outside of calls"), (None, 0, "is outside of calls")])
+def test_who_may_have_slept_does_not_compute(tmp_path, ran, queued, does):
+    """Rank 1 comes late by 0.8 s each time, in which it is in no call; the kernel tells how long it can have slept."""
+    late = composed.ranks(2) + "".join(
+        composed.call(tid, at + early, at + S, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+        for at in range(0, 10 * S, S) for tid, early in ((1, S // 10), (2, S * 9 // 10)))
+    kernel = scheduled(2, queued, ran) if ran is not None else ""
+    recording = composed.compose(tmp_path / "run.gasp", late + kernel + f"end {10 * S}\n")
+    delay, = [finding for finding in told(recording)["findings"] if finding["kind"] == "delay"]
+    assert delay["text"].startswith(f"rank 1 {does} (")
+    word = "computes" if does == "computes" else "outside"
+    assert f"\nrank 1 {word} " in shown(recording, "--section", "delays")
+    assert ("outside of calls" if word == "outside" else "computes") in delay["text"]

@@ -324,7 +324,7 @@ static int find(const struct critical_path *s, struct report *r)
 
 		if (!is_worth(s, r, part, deed))
 			continue;
-		deed_text(s->d, part->deed, what, sizeof(what));
+		deed_text(s->d, part->deed, s->lasted[deed], what, sizeof(what));
 		deed_place(s->d, part->deed, where, sizeof(where));
 		return report_add_finding(
 			r, &finding,
@@ -355,6 +355,8 @@ static int end(void *state, struct report *r)
 	s->unknown = s->sums[PATH_UNKNOWN];
 	for (size_t i = PATH_UNKNOWN; i < PATH_OTHERS + s->deeds.count; i++)
 		s->length += s->sums[i];
+	for (size_t i = 0; i < s->deeds.count; i++)
+		workers_forget_idle(r, &s->deeds.all[i]);
 	error = find_parts(s);
 	if (!error)
 		error = find_shares(s, r);

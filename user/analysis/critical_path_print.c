@@ -10,7 +10,7 @@
 #define ROWS_SHOWN 3
 #define EVENTS_SHOWN 3
 
-/* "computing 62%, GASP_MPI_SEND 20%" */
+/* "outside of calls 62%, GASP_MPI_SEND 20%" */
 static void put_events(const struct critical_path *s, const struct report *r, char *text, size_t room)
 {
 	char label[LABEL_ROOM];
@@ -23,7 +23,7 @@ static void put_events(const struct critical_path *s, const struct report *r, ch
 		if (percent(share->on_path, s->length) < 1)
 			break;
 		at += snprintf(text + at, room - at, "%s%s %.0f%%", at ? ", " : "",
-			       share->of == NO_INDEX ? "computing"
+			       share->of == NO_INDEX ? "outside of calls"
 						     : report_event_label(r, share->of, label, sizeof(label)),
 			       percent(share->on_path, s->length));
 	}
@@ -80,7 +80,7 @@ static size_t fill_parts(const struct critical_path *s, const struct printer *p,
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "On path" },
 		{ .title = "Share", .legend = "share: of the path" },
-		{ .title = "Uneven", .drop = 1, .legend = "uneven: more than if all threads had the same" },
+		{ .title = "Uneven", .drop = 1, .legend = "uneven: above an even share" },
 		{ .title = "10% less", .legend = "10% less: what that gives" },
 	};
 	size_t shown = p->whole ? printer_rows(p, s->nparts) : s->nparts < ROWS_SHOWN ? s->nparts : ROWS_SHOWN;
@@ -97,7 +97,7 @@ static size_t fill_parts(const struct critical_path *s, const struct printer *p,
 
 		who_has(s, part, text, sizeof(text));
 		table_cell(t, "%s", text);
-		deed_text(s->d, part->deed, text, sizeof(text));
+		deed_word(s->d, part->deed, s->lasted[s->order[part->first]], text, sizeof(text));
 		table_cell(t, "%s", text);
 		deed_place(s->d, part->deed, text, sizeof(text));
 		table_cell(t, "%s", text);

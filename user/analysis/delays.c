@@ -275,7 +275,7 @@ static int find(struct delays *s, struct report *r)
 		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
 			continue;
 		found++;
-		deed_text(s->d, &delay->deed, what, sizeof(what));
+		deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
 		deed_place(s->d, &delay->deed, where, sizeof(where));
 		would_give(r, &finding, gives, sizeof(gives));
 		how_long(s, delay, &others, lasts, sizeof(lasts));
@@ -309,6 +309,9 @@ static int end(void *state, struct report *r)
 	if (!s->sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->room; i++)
+		if (s->table[i])
+			workers_forget_idle(r, &s->table[i]->deed);
+	for (size_t i = 0; i < s->room; i++)
 		if (s->table[i] && delay_all(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			s->sorted[s->nsorted++] = s->table[i];
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
@@ -324,7 +327,8 @@ struct cause {
 	const struct deed *deed; /* of the one that is waited for most */
 	struct people who, waiting;
 	struct suffered all;
-	uint64_t most; /* ns: of that one */
+	uint64_t most;   /* ns: of that one, */
+	uint64_t lasted; /* and how long it did that */
 };
 
 static void causes_free(struct cause *causes, size_t count)
@@ -369,7 +373,9 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 		const struct delay *delay = delays[i];
 
 		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
-			causes[n++] = (struct cause){ .deed = &delay->deed, .most = delay_all(delay) };
+			causes[n++] = (struct cause){ .deed = &delay->deed,
+						      .most = delay_all(delay),
+						      .lasted = delay->lasted };
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
 				?: people_join(&causes[n - 1].waiting, &delay->waiting);
 		causes[n - 1].all.direct += delay->all.direct;
@@ -389,7 +395,10 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 {
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true },
-		{ .title = "Does", .left = true, .shrinks = true },
+		{ .title = "Does",
+		  .left = true,
+		  .shrinks = true,
+		  .legend = "outside: in no call, where it may compute or sleep" },
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "Direct" },
 		{ .title = "Passed on", .legend = "passed on: they wait for one who waits for it" },
@@ -413,7 +422,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		people_label_with_most(s->d, &cause->who, cause->deed->thread,
 				       percent(cause->most, suffered_sum(&cause->all)), text, sizeof(text));
 		table_cell(&t, "%s", text);
-		deed_text(s->d, cause->deed, text, sizeof(text));
+		deed_word(s->d, cause->deed, cause->lasted, text, sizeof(text));
 		table_cell(&t, "%s", text);
 		deed_place(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
