@@ -118,3 +118,45 @@ def test_who_may_have_slept_does_not_compute(tmp_path, ran, queued, does):
     word = "computes" if does == "computes" else "outside"
     assert f"\nrank 1 {word} " in shown(recording, "--section", "delays")
     assert ("outside of calls" if word == "outside" else "computes") in delay["text"]
+
+
+def late_and_slow(late, alone):
+    """Rank 1 is late at each barrier by so many us; in MPI_Bcast each rank is for so many, and waits for nobody."""
+    text, at = composed.ranks(2), 10**6
+    for _ in range(10):
+        for tid, early in (1, 0), (2, late * 1000):
+            text += composed.call(tid, at + early + 1000, at + 1_000_000, "MPI_Barrier",
+                                  **{"comm.id": 0, "comm.rank": tid - 1})
+            text += composed.call(tid, at + 1_000_100, at + 1_000_100 + alone * 1000, "MPI_File_read_at", fh=7)
+        at += 2_000_000
+    return text
+
+
+def test_a_symptom_stands_below_its_cause(tmp_path):
+    """The barrier takes most of the time since rank 1 is late: one finding, the cause."""
+    recording = composed.compose(tmp_path / "run.gasp", late_and_slow(900, 100))
+    findings = told(recording)["findings"]
+    assert [finding["kind"] for finding in findings] == ["delay"]
+    seen, = findings[0]["seen_as"]
+    assert seen["kind"] == "hot_event" and seen["event"] == "GASP_MPI_BARRIER" and not seen["seen_as"]
+    text = words(shown(recording, "--section", "findings"))
+    assert " seen as: GASP_MPI_BARRIER takes " in text and "2. " not in text
+    assert "seen as: GASP_MPI_BARRIER takes " in words(shown(recording, "--explain", "1"))
+
+
+def test_what_no_cause_explains_is_a_finding(tmp_path):
+    """Beside the late rank both read a file for long: behind the symptom, the next event is looked at."""
+    recording = composed.compose(tmp_path / "run.gasp", late_and_slow(900, 500))
+    findings = told(recording)["findings"]
+    assert [(finding["kind"], finding["event"]) for finding in findings if finding["kind"] == "hot_event"] == [
+        ("hot_event", "GASP_MPI_FILE_READ_AT")]
+    assert [finding["seen_as"][0]["event"] for finding in findings if finding["seen_as"]] == ["GASP_MPI_BARRIER"]
+
+
+@pytest.mark.parametrize("queued, below", [(4, True), (1.5, False)])
+def test_what_a_lack_of_processors_may_look_like(tmp_path, queued, below):
+    text = composed.ranks(2) + "".join(composed.call(tid, S, 4 * S, "MPI_File_read_at", fh=7) + scheduled(tid, queued)
+                                       for tid in (1, 2))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    assert [finding["kind"] for finding in told(recording)["findings"]] == ["starved"] + ["hot_event"] * (not below)
+    assert ("may be seen as: GASP_MPI_FILE_READ_AT" in words(shown(recording))) == below

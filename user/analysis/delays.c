@@ -87,6 +87,22 @@ static void note_worst(struct delay *delay, uint64_t since, uint32_t waiting, ui
 	delay->worst[at] = one;
 }
 
+/* There are few such functions, mostly one. 0 or -ENOMEM. */
+static int see(struct delay *delay, uint32_t probe, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < delay->nseen && delay->seen[i].probe != probe)
+		i++;
+	if (i == delay->nseen) {
+		if (array_one_more(&delay->seen, &delay->seen_room, delay->nseen, sizeof(*delay->seen)))
+			return -ENOMEM;
+		delay->seen[delay->nseen++] = (struct finding_seen){ .probe = probe };
+	}
+	delay->seen[i].ns += ns;
+	return 0;
+}
+
 static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 {
 	struct delays *s = context;
@@ -115,7 +131,7 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 		delay->last = s->waits;
 		delay->waits++;
 	}
-	return 0;
+	return see(delay, s->waits_in.probe, ns);
 }
 
 /* It did that, until `end`, and waited before `start`. */
@@ -259,6 +275,8 @@ static int find(struct delays *s, struct report *r)
 					   .ninstances = delay->nworst,
 					   .victims = &delay->waiting,
 					   .regularity = regularity(delay),
+					   .seen = delay->seen,
+					   .nseen = delay->nseen,
 					   .section = "delays" };
 
 		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
@@ -501,6 +519,7 @@ static void delays_free(void *state)
 		people_free(&s->table[i]->waiting);
 		free(s->table[i]->by_victim.slots);
 		free(s->table[i]->suffered);
+		free(s->table[i]->seen);
 		free(s->table[i]);
 	}
 	free(s->table);
