@@ -20,7 +20,7 @@
 #include "analysis/printer.h"
 
 #define EXPLAINED 2 /* one in so many ns */
-#define MAY_BE 4 /* so many fifths, where it may be all of it, and no part is known */
+#define MAY_BE 4    /* so many fifths, where it may be all of it, and no part is known */
 
 static bool is_one_of(const char *kind, const char *const *kinds)
 {
@@ -40,8 +40,8 @@ static bool may_be_symptom(const struct finding *f)
 /* Their weight is time in calls of their event. */
 static bool is_of_its_event(const struct finding *f)
 {
-	static const char *const kinds[] = { "lock_contention", "lock_convoy",   "failed_tries", "churn",
-					     "small_messages",	"uneven_region", "short_regions", NULL };
+	static const char *const kinds[] = { "lock_contention", "lock_convoy",   "failed_tries",  "churn",
+					     "small_messages",  "uneven_region", "short_regions", NULL };
 
 	return is_one_of(f->kind, kinds);
 }
