@@ -74,6 +74,18 @@ def test_no_memory_from_some_call_on(maker, scenarios):
             assert not faults.wrong(scenario, result), f"{name}, memory from {at} on: {result.errors}"
 
 
+@pytest.mark.files
+def test_a_simulation_fails(maker, tmp_path):
+    """What a finding would give is not known then: the report comes without that, and says so."""
+    scenario = faults.Scenario("gains", ["report", compose(tmp_path / "late.gasp", LATE_SENDER)])
+    maker.count(scenario)
+    ways = maker.ways(scenario, "memory")
+    results = (maker.run(scenario, kind="memory", at=at, errno=12) for at in ways[len(ways) // 2:])
+    result = next(result for result in results if "a simulation failed" in result.errors)
+    assert result.status == 0 and "rank 1 is outside of calls (after GASP_MPI_RECV" in result.out
+    assert "What some of these would give is not known" in result.out and "\nThreads" in result.out
+
+
 # --- a full disk -----------------------------------------------------------
 
 def test_a_recording_on_a_disk_that_is_full_at_some_byte(maker, tmp_path):

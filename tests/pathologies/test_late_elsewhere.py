@@ -30,7 +30,7 @@ def delays(seen):
 def test_late_to_a_barrier(job, observe, tmp_path, command, ranks, source):
     seen = pathologies.observed(job, observe, command, ranks, tmp_path)
     cause, place = seen.causes()[0], f"{source}:{seen.line(WHO)}"
-    assert cause["rank"] == WHO and cause["does"] == "computes" and place in cause["before"]["place"]
+    assert cause["rank"] == WHO and cause["does"] == "outside" and place in cause["before"]["place"]
     for victim in set(range(TEAM)) - {WHO}:
         waited = seen.waited_for(victim, WHO, range(TEAM))
         assert pathologies.near(cause["waiting"][victim], waited)

@@ -31,7 +31,7 @@ def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     waited = {victim: seen.waited_for(victim, WHO, range(RANKS) if all_meet else [WHO, victim])
               for victim in victims}
     cause = seen.causes()[0]
-    assert cause["rank"] == WHO and cause["does"] == "computes"
+    assert cause["rank"] == WHO and cause["does"] == "outside"
     assert f"mpi.c:{seen.line(WHO)}" in cause["before"]["place"]
     for victim in victims:
         assert pathologies.near(cause["waiting"][victim], waited[victim])

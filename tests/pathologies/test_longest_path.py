@@ -19,7 +19,7 @@ def test_the_late_rank_is_the_path(job, observe, tmp_path):
     path = seen.report["critical_path"]
     part = max(path["parts"], key=lambda part: part["on_path_ns"])
     on_path = {seen.rank_of[thread["tid"]]: thread["on_path_ns"] for thread in part["threads"]}
-    assert part["does"] == "computes" and f"mpi.c:{seen.line(WHO)}" in part["before"]["place"]
+    assert part["does"] == "outside" and f"mpi.c:{seen.line(WHO)}" in part["before"]["place"]
     assert pathologies.near(on_path[WHO], work_before_the_barriers(seen)[WHO])
     assert on_path[WHO] >= 0.9 * seen.planted(WHO) * (ROUNDS - 1) / ROUNDS
     assert 0.5 * part["gain_at_most_ns"] <= part["gain_ns"] <= part["gain_at_most_ns"]

@@ -51,7 +51,7 @@ def test_who_is_waited_for(job, observe, tmp_path):
     assert pathologies.near(seen.state("wait_for_lock", PARTNER, WHO), held)
     lines = planted(seen)
     blamed = {line: cause["waiting"].get(PARTNER, 0) for line in lines for cause in seen.causes()
-              if cause["rank"] == WHO and cause["does"] == "computes" and line in cause["before"]["place"]}
+              if cause["rank"] == WHO and cause["does"] == "outside" and line in cause["before"]["place"]}
     for line, waited in zip(lines, (posted, completed, held)):
         assert pathologies.near(blamed[line], waited, 0.25)  # on a busy machine other work of it is late, too
 

@@ -316,6 +316,8 @@ def test_regions_that_are_too_short(tmp_path):
     told, (finding,) = report(tmp_path, short(20_000))
     assert finding["kind"] == "short_regions" and finding["gain_ns"] == told["regions"][0]["overhead_ns"]
     assert not report(tmp_path, short(90_000))[1]
+    assert report(tmp_path, short(20_000) + queued(1, 1, 1))[1]
+    assert not report(tmp_path, short(20_000) + queued(1, 1, 30))[1]  # it is the scheduler that takes the rest
 
 
 def test_only_counted(tmp_path):

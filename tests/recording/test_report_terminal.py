@@ -223,7 +223,7 @@ def test_of_a_place_the_line_is_kept(tmp_path):
                                   **{"comm.id": 0, "comm.rank": tid - 1})
         at += 5 * 10**7
     file = composed.compose(tmp_path / "run.gasp", text)
-    lines = [line for line in ESCAPES.sub("", shown(file, width=60)).splitlines() if "rank 1 computes" in line]
+    lines = [line for line in ESCAPES.sub("", shown(file, width=60)).splitlines() if "rank 1 outside" in line]
     rows = [line for line in lines if ".." in line]
     assert rows and all("1234567" in line or "7654321" in line for line in rows), lines
 

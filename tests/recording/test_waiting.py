@@ -24,7 +24,7 @@ def barrier(tid, start, end):
 def test_a_late_sender_and_a_late_arrival(tmp_path):
     seen = report(tmp_path, composed.LATE_SENDER)
     assert states(seen) == {("late_sender", 2, 1): 50, ("wait_at_barrier", 1, 2): 80}
-    assert causes(seen) == {(1, "computes", ("INIT", "SEND")): (50, 0), (2, "computes", ("RECV", "BARRIER")): (71, 0),
+    assert causes(seen) == {(1, "outside", ("INIT", "SEND")): (50, 0), (2, "outside", ("RECV", "BARRIER")): (71, 0),
                             (2, "calls", "RECV"): (9, 0)}  # it left the receive 20 ns later: 20 of 170
 
 
@@ -35,9 +35,9 @@ def test_waiting_is_passed_on(tmp_path):
                   + receive(3, 30, 260, 1))
     assert states(seen) == {("late_sender", 2, 1): 180, ("late_sender", 3, 2): 220}
     assert causes(seen) == {
-        (1, "computes", ("INIT", "SEND")): (180, 170),  # 20 to 200 for rank 1, 30 to 200 for rank 2
+        (1, "outside", ("INIT", "SEND")): (180, 170),  # 20 to 200 for rank 1, 30 to 200 for rank 2
         (2, "calls", "RECV"): (10, 0),                  # taking it in
-        (2, "computes", ("RECV", "SEND")): (40, 0)}
+        (2, "outside", ("RECV", "SEND")): (40, 0)}
 
 
 def test_all_wait_for_the_last(tmp_path):
@@ -45,7 +45,7 @@ def test_all_wait_for_the_last(tmp_path):
     seen = report(tmp_path, ranks(4) + "".join(barrier(tid, start, 410) for tid, start in comes))
     assert states(seen) == {("wait_at_barrier", 1, 3): 300, ("wait_at_barrier", 2, 3): 250,
                             ("wait_at_barrier", 4, 3): 200}
-    assert causes(seen) == {(3, "computes", ("INIT", "BARRIER")): (750, 0)}
+    assert causes(seen) == {(3, "outside", ("INIT", "BARRIER")): (750, 0)}
     place, = seen["meetings"]
     assert (place["meetings"], place["spread_ns"], place["others_wait_ns"]) == (1, 300, 750)
     assert [(each["tid"], each["last"]) for each in place["members"] if each["last"]] == [(3, 1)]
@@ -63,8 +63,8 @@ def test_a_send_that_waits_for_its_receive(tmp_path, third, sender, receiver):
     seen = report(tmp_path, ranks(3) + send(third, 290, 292, receiver - 1) + send(sender, 100, 320, receiver - 1)
                   + receive(receiver, 50, 295, third - 1) + receive(receiver, 300, 310, sender - 1))
     assert states(seen) == {("late_receiver", sender, receiver): 200, ("late_sender", receiver, third): 240}
-    assert causes(seen) == {(third, "computes", ("INIT", "SEND")): (240, 190), (receiver, "calls", "RECV"): (5, 0),
-                            (receiver, "computes", ("RECV", "RECV")): (5, 0)}
+    assert causes(seen) == {(third, "outside", ("INIT", "SEND")): (240, 190), (receiver, "calls", "RECV"): (5, 0),
+                            (receiver, "outside", ("RECV", "RECV")): (5, 0)}
 
 
 def test_sends_of_a_long_recording_wait_for_their_receives(tmp_path):
@@ -107,7 +107,7 @@ def test_who_was_joined_late_is_not_known(tmp_path):
     """What rank 0 did before it was observed, nobody can say: no more than that is told of it."""
     late = "process 1 0\nprocess 2 1\n" + call(1, 190, 195, "MPI_Iprobe", **{"comm.id": 0}) + call(2, 0, 10, "MPI_Init")
     seen = report(tmp_path, late + barrier(1, 200, 210) + barrier(2, 50, 210), "delays")
-    assert causes(seen) == {(1, "unknown", (None, None)): (140, 0), (1, "computes", (None, "BARRIER")): (10, 0)}
+    assert causes(seen) == {(1, "unknown", (None, None)): (140, 0), (1, "outside", (None, "BARRIER")): (10, 0)}
 
 
 def test_lost_calls(tmp_path):
@@ -138,7 +138,7 @@ def test_what_it_would_give(tmp_path):
     seen = report(tmp_path, late_steps(400, 100))
     finding, = findings(seen)
     assert (finding["tid"], finding["gain_ns"]) == (3, 7 * 300)
-    assert ("rank 2 computes (from one GASP_MPI_BARRIER to the next), 400 ns each time on average, the others 100 ns, "
+    assert ("rank 2 is outside of calls (from one GASP_MPI_BARRIER to the next), 400 ns each time on average, the others 100 ns, "
             "while ranks 0, 1, 3 wait for it" in finding["text"])
 
 
@@ -198,7 +198,7 @@ def test_who_has_most_of_it(tmp_path):
     for accident, who in (20000, r"rank 1: 9\d%, ranks 0-3"), (0, "ranks 0-3"):
         recording = composed.compose(tmp_path / f"{accident}.gasp", by_turns(1, accident=accident))
         text = gaspbpf.run("report", "-S", "delays", recording).stdout
-        assert re.search(rf"^{who} +computes", text, re.MULTILINE)
+        assert re.search(rf"^{who} +outside", text, re.MULTILINE)
 
 
 # --- in step, and then? -----------------------------------------------------
@@ -250,7 +250,7 @@ def test_what_a_wait_is_divided_by(tmp_path):
     assert states(seen)["wait_at_barrier", 2, 1] == 40
     assert {(cause["does"], cause["after"]["event"], victim["direct_ns"]) for cause in seen["delays"]["causes"]
             for victim in cause["waiting"] if victim["tid"] == 2} == {
-        ("computes", "GASP_MPI_BARRIER", 30), ("computes", "GASP_MPI_SEND", 10)}
+        ("outside", "GASP_MPI_BARRIER", 30), ("outside", "GASP_MPI_SEND", 10)}
 
 
 def test_who_left_the_place_later(tmp_path):

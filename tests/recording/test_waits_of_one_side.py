@@ -40,8 +40,8 @@ def test_a_late_post_and_a_late_complete(tmp_path):
     seen = report(tmp_path, ranks(2) + start(1, 100, 310) + put(1, 340, 350, 1) + complete(1, 380, 390)
                   + post(2, 300, 305) + wait(2, 320, 395))
     assert states(seen) == {("late_post", 1, 2): 200, ("early_wait", 2, 1): 30, ("late_complete", 2, 1): 30}
-    assert causes(seen)[2, "computes", ("INIT", "WIN_POST")] == (200, 0)
-    assert causes(seen)[1, "computes", ("PUT", "WIN_COMPLETE")] == (30, 0)
+    assert causes(seen)[2, "outside", ("INIT", "WIN_POST")] == (200, 0)
+    assert causes(seen)[1, "outside", ("PUT", "WIN_COMPLETE")] == (30, 0)
     assert seen["wait_states"]["untold"] == 0
 
 
@@ -134,7 +134,7 @@ def test_a_window_that_somebody_else_has_locked(tmp_path, waits):
     seen = report(tmp_path, ranks(3) + lock(1, 100, 110, 1) + put(1, 120, 130, 1) + unlock(1, 500, 502, 1)
                   + lock(3, begins[0], ends[0], 1) + put(3, begins[1], ends[1], 1) + unlock(3, begins[2], ends[2], 1))
     assert states(seen) == {("wait_for_lock", 3, 1): 500 - begins[("lock", "put", "unlock").index(waits)]}
-    assert causes(seen)[1, "computes", ("PUT", "WIN_UNLOCK")][0] > 0
+    assert causes(seen)[1, "outside", ("PUT", "WIN_UNLOCK")][0] > 0
 
 
 def test_the_lock_of_another_rank_is_another_one(tmp_path):
@@ -226,7 +226,7 @@ def test_more_than_is_read_in_one_go(tmp_path):
 def test_what_an_earlier_post_would_give(tmp_path):
     text, waited = late_posts(10, 4000)
     finding, = (each for each in report(tmp_path, text)["findings"] if each["kind"] == "delay")
-    assert finding["tid"] == 2 and "rank 1 computes" in finding["text"] and "while rank 0 waits" in finding["text"]
+    assert finding["tid"] == 2 and "rank 1 is outside of calls" in finding["text"] and "while rank 0 waits" in finding["text"]
     assert abs(finding["gain_ns"] - waited) <= 0.25 * waited
     text, _ = late_posts(10, 100)
     assert not [each for each in report(tmp_path, text)["findings"] if each["kind"] == "delay"]

@@ -201,6 +201,14 @@ static uint64_t phase_of(const struct by *s, uint64_t time)
 	return BY_NONE;
 }
 
+/* What calls a share of a region is always the same place of the runtime, which is nobody's line. */
+static uint64_t line_of(const struct by *s, const struct definitions *d, const struct span *span)
+{
+	if (span->probe < d->nprobes && s->functions[span->probe] != NO_INDEX)
+		return BY_FUNCTION | s->functions[span->probe];
+	return span->site < d->nsites ? s->lines[span->site] : BY_UNKNOWN;
+}
+
 static int key_of_call(struct by *s, enum grouped_by by, const struct accounted_call *call, uint64_t *key)
 {
 	const struct span *span = call->span;
@@ -222,7 +230,7 @@ static int key_of_call(struct by *s, enum grouped_by by, const struct accounted_
 		*key = event;
 		return event == NO_INDEX ? -ENOMEM : 0;
 	case BY_LINE:
-		*key = span->site < call->d->nsites ? s->lines[span->site] : BY_UNKNOWN;
+		*key = line_of(s, call->d, span);
 		return 0;
 	case BY_LOCK:
 		return find_lock(s, call, key);
@@ -310,6 +318,21 @@ static int begin(void **state, const struct definitions *d)
 	return *state ? 0 : -ENOMEM;
 }
 
+static uint32_t *same_functions(const struct definitions *d)
+{
+	uint32_t *first = malloc((d->nprobes + 1) * sizeof(*first));
+
+	for (uint32_t i = 0; first && i < d->nprobes; i++) {
+		const struct def_probe *probe = &d->probes[i];
+
+		first[i] = probe->marks & MARK_POINTED && probe->symbol ? i : NO_INDEX;
+		for (uint32_t k = 0; first[i] == i && k < i; k++)
+			if (first[k] != NO_INDEX && !strcmp(d->probes[k].symbol, probe->symbol))
+				first[i] = first[k];
+	}
+	return first;
+}
+
 /* What is needed to tell what calls name. */
 static int learn(struct by *s, const struct definitions *d)
 {
@@ -317,7 +340,8 @@ static int learn(struct by *s, const struct definitions *d)
 
 	if (has(s, BY_LINE)) {
 		s->lines = report_same_lines(d);
-		error = s->lines ? 0 : -ENOMEM;
+		s->functions = same_functions(d);
+		error = s->lines && s->functions ? 0 : -ENOMEM;
 	}
 	if (has(s, BY_LOCK) && !error)
 		error = analysis_locks.begin(&s->locks, d);
@@ -454,6 +478,7 @@ static void by_free(void *state)
 	free(s->group_index.slots);
 	free(s->member_index.slots);
 	free(s->lines);
+	free(s->functions);
 	free(s);
 }
 

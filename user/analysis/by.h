@@ -11,6 +11,7 @@
 #define BY_UNKNOWN UINT64_MAX      /* of a key: which one is not known */
 #define BY_NONE (UINT64_MAX - 1)   /* it is none: in no phase */
 #define BY_NOBODY (UINT64_MAX - 2) /* a peer that stands for nobody */
+#define BY_FUNCTION (1ull << 32)   /* a line: that is no site, but the function of this probe */
 
 /* All times ns. */
 struct by_sums {
@@ -46,6 +47,7 @@ struct by {
 	size_t nmembers, members_room;
 	struct index member_index;
 	uint32_t *lines;             /* by site: the first of the same line */
+	uint32_t *functions;         /* by probe: of shares of regions, the first of the same function; else NO_INDEX */
 	void *locks, *communication; /* states of these analyses, which know what calls name */
 	struct by_sums others;       /* calls that have no lock or no peer */
 	struct by_sums beyond;       /* calls for which there was no room */

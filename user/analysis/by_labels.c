@@ -73,7 +73,10 @@ char *by_label(const struct by *s, enum grouped_by by, uint64_t key, char *text,
 	case BY_EVENT:
 		return report_event_label(s->r, (uint32_t)key, text, room);
 	case BY_LINE:
-		return site_label(d, (uint32_t)key, text, room);
+		if (!(key & BY_FUNCTION))
+			return site_label(d, (uint32_t)key, text, room);
+		snprintf(text, room, "%s", log_safe(d->probes[(uint32_t)key].symbol));
+		return text;
 	case BY_LOCK:
 		return lock_label_of(s, key, text, room);
 	case BY_PEER:

@@ -82,30 +82,28 @@ static void print_row(const struct by *s, const struct printer *p, struct table 
 		spread_cell(s, p, t, group);
 }
 
-static void print_table(const struct by *s, const struct printer *p, size_t shown)
+static void fill_table(const struct by *s, const struct printer *p, size_t shown, struct table *t)
 {
 	static const char *const titles[GROUPED_BYS] = {
 		[BY_THREAD] = "Thread", [BY_RANK] = "Rank", [BY_NODE] = "Node", [BY_EVENT] = "Event",
 		[BY_LINE] = "Line",     [BY_LOCK] = "Lock", [BY_PEER] = "Peer", [BY_PHASE] = "Phase",
 	};
 	bool bytes = moves(s), spread = spreads(s);
-	struct table t = { 0 };
 
 	for (unsigned i = 0; i < s->grouping.count; i++)
-		table_column(&t, &(struct column){ .title = titles[s->grouping.by[i]], .left = true, .shrinks = true });
-	table_column(&t, &(struct column){ .title = "Calls" });
-	table_column(&t, &(struct column){ .title = "Total", .drop = 1 });
-	table_column(&t, &(struct column){ .title = "Self" });
-	table_column(&t, &(struct column){ .title = "% wall" });
+		table_column(t, &(struct column){ .title = titles[s->grouping.by[i]], .left = true, .shrinks = true });
+	table_column(t, &(struct column){ .title = "Calls" });
+	table_column(t, &(struct column){ .title = "Total", .drop = 1 });
+	table_column(t, &(struct column){ .title = "Self" });
+	table_column(t, &(struct column){ .title = "% wall", .legend = "% wall: self, of all threads' time" });
 	if (printer_has_bars(p))
-		table_column(&t, &(struct column){ .title = "", .left = true, .drop = 4, .paint = p->bar_paint });
+		table_column(t, &(struct column){ .title = "", .left = true, .drop = 4, .paint = p->bar_paint });
 	if (bytes)
-		table_column(&t, &(struct column){ .title = "Bytes", .drop = 2 });
+		table_column(t, &(struct column){ .title = "Bytes", .drop = 2 });
 	if (spread)
-		table_column(&t, &(struct column){ .title = "Self by rank", .left = true, .drop = 3 });
+		table_column(t, &(struct column){ .title = "Self by rank", .left = true, .drop = 3 });
 	for (size_t i = 0; i < shown; i++)
-		print_row(s, p, &t, &s->groups[i], bytes, spread);
-	printer_table(p, &t);
+		print_row(s, p, t, &s->groups[i], bytes, spread);
 }
 
 static void say_calls(const struct printer *p, uint64_t calls, const char *what)
@@ -133,20 +131,24 @@ void by_print(void *state, const struct printer *p)
 {
 	const struct by *s = state;
 	struct printer titled = *p;
-	char title[100], note[200];
+	char title[100];
+	struct table t = { 0 };
 	size_t shown = printer_rows(p, s->ngroups), length = snprintf(title, sizeof(title), "By");
 
 	for (unsigned i = 0; i < s->grouping.count; i++)
 		length += snprintf(title + length, sizeof(title) - length, "%s %s", i ? "," : "",
 				   grouped_by_name(s->grouping.by[i]));
 	titled.title = title;
-	snprintf(note, sizeof(note), "  (by self time; %% wall: self, of the time of all threads%s)",
-		 estimates(s) ? "; ~ estimated, for calls that are not on the timeline" : "");
-	printer_heading(&titled, s->ngroups ? note : "");
-	if (s->ngroups)
-		print_table(s, p, shown);
-	else
+	if (s->ngroups) {
+		fill_table(s, p, shown, &t);
+		printer_titled_table(&titled,
+				     estimates(s) ? "by self time; ~ estimated, for calls that are not on the timeline"
+						  : "by self time",
+				     &t);
+	} else {
+		printer_heading(&titled, "");
 		printer_paragraph(p, "", "No call was observed that has one.");
+	}
 	printer_rest(p, shown, s->ngroups, "rows");
 	print_rest(s, p);
 }

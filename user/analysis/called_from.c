@@ -65,6 +65,12 @@ static bool is_worth_a_row(const struct printer *p, const struct site_row *site)
 	return p->whole || site->total >= p->r->wall / WORTH_SHARE;
 }
 
+/* A runtime calls it, from always the same place of its own; who began the region has a row. */
+static bool is_share(const struct report *r, uint32_t event)
+{
+	return r->d->probes[r->profile->events[event].probe].marks & MARK_SHARE;
+}
+
 static void print_rows(const struct printer *p)
 {
 	static const struct column columns[] = {
@@ -83,7 +89,7 @@ static void print_rows(const struct printer *p)
 	if (p->style->sites)
 		print_sites_by_event(p, &t);
 	for (size_t i = 0; i < p->r->nsites && !p->style->sites; i++) {
-		if (p->r->profile->events[p->r->sites[i].event].is_inner)
+		if (p->r->profile->events[p->r->sites[i].event].is_inner || is_share(p->r, p->r->sites[i].event))
 			continue;
 		if (!left || !is_worth_a_row(p, &p->r->sites[i])) {
 			more++;

@@ -15,6 +15,7 @@
  * as long: serial code. Where others wait for it long enough, delays.c has told that, and it is not told again.
  */
 #include "analysis/critical_path.h"
+#include "analysis/gains.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -230,13 +231,12 @@ static uint32_t last_thread(struct critical_path *s)
 	return last;
 }
 
-static int simulate_parts(struct critical_path *s, struct report *r)
+static void simulate_parts(struct critical_path *s, struct report *r)
 {
 	struct relief reliefs[SIMULATED_PARTS];
 	struct part *parts[SIMULATED_PARTS];
 	uint64_t gains[SIMULATED_PARTS];
 	size_t count = 0;
-	int error;
 
 	for (size_t i = 0; i < s->nparts && i < SIMULATED_PARTS; i++) {
 		struct part *part = &s->parts[i];
@@ -247,14 +247,12 @@ static int simulate_parts(struct critical_path *s, struct report *r)
 		reliefs[count].less = LESS;
 		parts[count++] = part;
 	}
-	if (!count || r->calls > r->simulates)
-		return 0;
-	error = relations_relieve(r->relations, reliefs, count, gains);
-	for (size_t i = 0; i < count && !error; i++) {
+	if (!count || !report_relieve(r, reliefs, count, gains))
+		return;
+	for (size_t i = 0; i < count; i++) {
 		parts[i]->has_gain = true;
 		parts[i]->gain = gains[i];
 	}
-	return error;
 }
 
 uint64_t part_bound(const struct part *part)
@@ -326,7 +324,7 @@ static int find(const struct critical_path *s, struct report *r)
 
 		if (!is_worth(s, r, part, deed))
 			continue;
-		deed_text(s->d, part->deed, what, sizeof(what));
+		deed_text(s->d, part->deed, s->lasted[deed], what, sizeof(what));
 		deed_place(s->d, part->deed, where, sizeof(where));
 		return report_add_finding(
 			r, &finding,
@@ -357,11 +355,13 @@ static int end(void *state, struct report *r)
 	s->unknown = s->sums[PATH_UNKNOWN];
 	for (size_t i = PATH_UNKNOWN; i < PATH_OTHERS + s->deeds.count; i++)
 		s->length += s->sums[i];
+	for (size_t i = 0; i < s->deeds.count; i++)
+		workers_forget_idle(r, &s->deeds.all[i]);
 	error = find_parts(s);
 	if (!error)
 		error = find_shares(s, r);
 	if (!error && critical_path_related(s))
-		error = simulate_parts(s, r);
+		simulate_parts(s, r);
 	return error ? error : find(s, r);
 }
 

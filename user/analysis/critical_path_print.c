@@ -10,7 +10,7 @@
 #define ROWS_SHOWN 3
 #define EVENTS_SHOWN 3
 
-/* "computing 62%, GASP_MPI_SEND 20%" */
+/* "outside of calls 62%, GASP_MPI_SEND 20%" */
 static void put_events(const struct critical_path *s, const struct report *r, char *text, size_t room)
 {
 	char label[LABEL_ROOM];
@@ -23,7 +23,7 @@ static void put_events(const struct critical_path *s, const struct report *r, ch
 		if (percent(share->on_path, s->length) < 1)
 			break;
 		at += snprintf(text + at, room - at, "%s%s %.0f%%", at ? ", " : "",
-			       share->of == NO_INDEX ? "computing"
+			       share->of == NO_INDEX ? "outside of calls"
 						     : report_event_label(r, share->of, label, sizeof(label)),
 			       percent(share->on_path, s->length));
 	}
@@ -71,59 +71,62 @@ static char *who_has(const struct critical_path *s, const struct part *part, cha
 				      percent(s->sums[PATH_OTHERS + s->order[part->first]], part->on_path), text, room);
 }
 
-static void print_parts(const struct critical_path *s, const struct printer *p)
+/* How many parts are in the table; 0: it has no columns. */
+static size_t fill_parts(const struct critical_path *s, const struct printer *p, struct table *t)
 {
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true },
 		{ .title = "Does", .left = true, .shrinks = true },
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "On path" },
-		{ .title = "Share" },
-		{ .title = "Uneven", .drop = 1 },
-		{ .title = "10% less" },
+		{ .title = "Share", .legend = "share: of the path" },
+		{ .title = "Uneven", .drop = 1, .legend = "uneven: above an even share" },
+		{ .title = "10% less", .legend = "10% less: what that gives" },
 	};
 	size_t shown = p->whole ? printer_rows(p, s->nparts) : s->nparts < ROWS_SHOWN ? s->nparts : ROWS_SHOWN;
 	char text[2 * LABEL_ROOM], time[FORMAT_SIZE];
-	struct table t = { 0 };
 
 	while (!p->whole && shown && percent(s->parts[shown - 1].on_path, s->length) < 1)
 		shown--;
 	if (!shown)
-		return;
+		return 0;
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		table_column(&t, &columns[i]);
+		table_column(t, &columns[i]);
 	for (size_t i = 0; i < shown; i++) {
 		const struct part *part = &s->parts[i];
 
 		who_has(s, part, text, sizeof(text));
-		table_cell(&t, "%s", text);
-		deed_text(s->d, part->deed, text, sizeof(text));
-		table_cell(&t, "%s", text);
+		table_cell(t, "%s", text);
+		deed_word(s->d, part->deed, s->lasted[s->order[part->first]], text, sizeof(text));
+		table_cell(t, "%s", text);
 		deed_place(s->d, part->deed, text, sizeof(text));
-		table_cell(&t, "%s", text);
-		table_cell(&t, "%s", printer_time(p, time, part->on_path));
-		table_cell(&t, "%.1f%%", percent(part->on_path, s->length));
-		table_cell(&t, "%s", printer_time(p, time, part->imbalance));
+		table_cell(t, "%s", text);
+		table_cell(t, "%s", printer_time(p, time, part->on_path));
+		table_cell(t, "%.1f%%", percent(part->on_path, s->length));
+		table_cell(t, "%s", printer_time(p, time, part->imbalance));
 		if (part->deed->doing == DOING_UNKNOWN)
-			table_cell(&t, "-");
+			table_cell(t, "-");
 		else
-			table_cell(&t, "%s%s", part->has_gain ? "" : "<= ",
+			table_cell(t, "%s%s", part->has_gain ? "" : "<= ",
 				   printer_time(p, time, part->has_gain ? part->gain : part_bound(part)));
 	}
-	printer_table(p, &t);
-	if (p->whole)
-		printer_rest(p, shown, s->nparts, "parts");
+	return shown;
 }
 
 void critical_path_print(void *state, const struct printer *p)
 {
 	const struct critical_path *s = state;
+	struct table t = { 0 };
+	size_t shown;
 
 	if (!s->length || (!critical_path_related(s) && !p->whole))
 		return;
-	printer_heading(p, "  (what the run is as long as; 10% less: what that gives)");
+	shown = fill_parts(s, p, &t);
+	printer_heading_of(p, "what the run is as long as", &t);
 	print_summary(s, p);
-	print_parts(s, p);
+	printer_table(p, &t);
+	if (p->whole && shown)
+		printer_rest(p, shown, s->nparts, "parts");
 }
 
 /* --- JSON ----------------------------------------------------------------------- */

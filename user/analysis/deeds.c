@@ -4,6 +4,7 @@
  */
 #include "analysis/deeds.h"
 #include "analysis/put.h"
+#include "analysis/scheduling.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "recording/labels.h"
 #include "util/array.h"
 #include "util/json.h"
+#include "util/log.h"
 
 #define FIRST_SLOTS 256
 
@@ -73,17 +75,29 @@ struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct
 
 /* --- words ------------------------------------------------------------------ */
 
-void deed_text(const struct definitions *d, const struct deed *deed, char *text, size_t room)
+/* A function that was cut out of the program for the shares of a region has a name of its own. */
+static const char *inside_label(const struct def_probe *probe, char *text, size_t room)
 {
+	if (probe->marks & MARK_POINTED && probe->symbol) {
+		snprintf(text, room, "%s", log_safe(probe->symbol));
+		return text;
+	}
+	return event_label(probe, false, text, room);
+}
+
+/* outside: what it is called where it may sleep, too. */
+static void deed_say(const struct definitions *d, const struct deed *deed, uint64_t ns, const char *outside, char *text,
+		     size_t room)
+{
+	bool inside = deed->doing == DOING_WORK && deed->inside != NO_INDEX;
 	char label[LABEL_ROOM];
 
 	switch (deed->doing) {
 	case DOING_WORK:
-		if (deed->inside == NO_INDEX)
-			snprintf(text, room, "computes");
-		else
-			snprintf(text, room, "computes in %s",
-				 event_label(&d->probes[deed->inside], false, label, sizeof(label)));
+		snprintf(text, room, "%s%s%s",
+			 scheduling_was_awake(&d->threads[deed->thread], ns) ? "computes" : outside,
+			 inside ? " in " : "",
+			 inside ? inside_label(&d->probes[deed->inside], label, sizeof(label)) : "");
 		return;
 	case DOING_CALL:
 	case DOING_WAIT:
@@ -93,6 +107,16 @@ void deed_text(const struct definitions *d, const struct deed *deed, char *text,
 	default:
 		snprintf(text, room, "not known");
 	}
+}
+
+void deed_text(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room)
+{
+	deed_say(d, deed, ns, "is outside of calls", text, room);
+}
+
+void deed_word(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room)
+{
+	deed_say(d, deed, ns, "outside", text, room);
 }
 
 static const char *called_label(const struct definitions *d, const struct called *called, char *text, size_t room)
@@ -143,7 +167,7 @@ static void put_called(struct json *j, const struct definitions *d, const char *
 
 void put_deed(struct json *j, const struct definitions *d, const struct deed *deed)
 {
-	static const char *const doings[DOINGS] = { "computes", "calls", "waits", "unknown" };
+	static const char *const doings[DOINGS] = { "outside", "calls", "waits", "unknown" };
 
 	json_key_string(j, "does", doings[deed->doing]);
 	json_key_string(j, "inside", deed->inside == NO_INDEX ? NULL : d->probes[deed->inside].event);

@@ -49,10 +49,20 @@ int deed_order(const struct deed *a, const struct deed *b);
 /* What would be shorter: of this thread, or of all where it is NO_INDEX. */
 struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct same_sites *sites);
 
-/* "computes in solve", "is in GASP_MPI_SEND" */
-void deed_text(const struct definitions *d, const struct deed *deed, char *text, size_t room);
+/*
+ * "computes in solve", "is outside of calls", "is in GASP_MPI_SEND". In no call a thread may sleep, too: that it
+ * computes is said where it cannot have slept for much of these ns, in all of its life.
+ */
+void deed_text(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room);
+/* The same for a table: "computes", "outside", "is in GASP_MPI_SEND". */
+void deed_word(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room);
 /* "a.c:10 to a.c:20 in main": from one call to the next; or where the call is. */
 void deed_place(const struct definitions *d, const struct deed *deed, char *text, size_t room);
+
+struct report;
+/* workers.c: between its shares of regions a thread that a runtime has made for them waits for the next one: that it
+ * works then is not known. Its place in a table of deeds is not the same afterwards. */
+void workers_forget_idle(const struct report *r, struct deed *deed);
 
 struct json;
 /* Keys of the open object: does, inside, call, after, before. */

@@ -9,6 +9,7 @@
  * Somebody is always last, and every wait has its cause; which are more than chance: delays_clear.c.
  */
 #include "analysis/delays.h"
+#include "analysis/gains.h"
 #include "analysis/printer.h"
 #include "analysis/scheduling.h"
 #include "analysis/put.h"
@@ -86,6 +87,22 @@ static void note_worst(struct delay *delay, uint64_t since, uint32_t waiting, ui
 	delay->worst[at] = one;
 }
 
+/* There are few such functions, mostly one. 0 or -ENOMEM. */
+static int see(struct delay *delay, uint32_t probe, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < delay->nseen && delay->seen[i].probe != probe)
+		i++;
+	if (i == delay->nseen) {
+		if (array_one_more(&delay->seen, &delay->seen_room, delay->nseen, sizeof(*delay->seen)))
+			return -ENOMEM;
+		delay->seen[delay->nseen++] = (struct finding_seen){ .probe = probe };
+	}
+	delay->seen[i].ns += ns;
+	return 0;
+}
+
 static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 {
 	struct delays *s = context;
@@ -114,7 +131,7 @@ static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 		delay->last = s->waits;
 		delay->waits++;
 	}
-	return 0;
+	return see(delay, s->waits_in.probe, ns);
 }
 
 /* It did that, until `end`, and waited before `start`. */
@@ -188,16 +205,13 @@ static int by_time(const void *a, const void *b)
 /* --- what it would give ---------------------------------------------------------- */
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
-static int find_gain(const struct delays *s, const struct report *r, const struct delay *delay, uint64_t most,
-		     struct finding *finding)
+static void find_gain(const struct delays *s, struct report *r, const struct delay *delay, uint64_t most,
+		      struct finding *finding)
 {
 	struct relief relief = deed_relief(&delay->deed, delay->deed.thread, &s->sites);
 
 	relief.most = most;
-	if (r->calls > r->simulates)
-		return 0;
-	finding->has_gain = true;
-	return relations_relieve(r->relations, &relief, 1, &finding->gain);
+	report_find_gain(r, &relief, finding);
 }
 
 /* --- findings ------------------------------------------------------------------ */
@@ -261,6 +275,8 @@ static int find(struct delays *s, struct report *r)
 					   .ninstances = delay->nworst,
 					   .victims = &delay->waiting,
 					   .regularity = regularity(delay),
+					   .seen = delay->seen,
+					   .nseen = delay->nseen,
 					   .section = "delays" };
 
 		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
@@ -273,13 +289,11 @@ static int find(struct delays *s, struct report *r)
 		if (delay->deed.doing == DOING_UNKNOWN || !delay_is_clear(s, delay, &others) ||
 		    delay_is_taken(s, r, delay, &others))
 			continue;
-		error = find_gain(s, r, delay, others.mean, &finding);
-		if (error)
-			break;
+		find_gain(s, r, delay, others.mean, &finding);
 		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
 			continue;
 		found++;
-		deed_text(s->d, &delay->deed, what, sizeof(what));
+		deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
 		deed_place(s->d, &delay->deed, where, sizeof(where));
 		would_give(r, &finding, gives, sizeof(gives));
 		how_long(s, delay, &others, lasts, sizeof(lasts));
@@ -313,6 +327,9 @@ static int end(void *state, struct report *r)
 	if (!s->sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->room; i++)
+		if (s->table[i])
+			workers_forget_idle(r, &s->table[i]->deed);
+	for (size_t i = 0; i < s->room; i++)
 		if (s->table[i] && delay_all(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			s->sorted[s->nsorted++] = s->table[i];
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
@@ -328,7 +345,8 @@ struct cause {
 	const struct deed *deed; /* of the one that is waited for most */
 	struct people who, waiting;
 	struct suffered all;
-	uint64_t most; /* ns: of that one */
+	uint64_t most;   /* ns: of that one, */
+	uint64_t lasted; /* and how long it did that */
 };
 
 static void causes_free(struct cause *causes, size_t count)
@@ -373,7 +391,9 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 		const struct delay *delay = delays[i];
 
 		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
-			causes[n++] = (struct cause){ .deed = &delay->deed, .most = delay_all(delay) };
+			causes[n++] = (struct cause){ .deed = &delay->deed,
+						      .most = delay_all(delay),
+						      .lasted = delay->lasted };
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
 				?: people_join(&causes[n - 1].waiting, &delay->waiting);
 		causes[n - 1].all.direct += delay->all.direct;
@@ -393,11 +413,14 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 {
 	static const struct column columns[] = {
 		{ .title = "Who", .left = true, .shrinks = true },
-		{ .title = "Does", .left = true, .shrinks = true },
+		{ .title = "Does",
+		  .left = true,
+		  .shrinks = true,
+		  .legend = "outside: in no call, where it may compute or sleep" },
 		{ .title = "Where", .left = true, .shrinks = true },
 		{ .title = "Direct" },
-		{ .title = "Passed on" },
-		{ .title = "Share", .drop = 2 },
+		{ .title = "Passed on", .legend = "passed on: they wait for one who waits for it" },
+		{ .title = "Share", .drop = 2, .legend = "share: of all that is waited" },
 		{ .title = "Waiting", .left = true, .drop = 1 },
 	};
 	uint64_t all = suffered_sum(&s->all);
@@ -417,7 +440,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		people_label_with_most(s->d, &cause->who, cause->deed->thread,
 				       percent(cause->most, suffered_sum(&cause->all)), text, sizeof(text));
 		table_cell(&t, "%s", text);
-		deed_text(s->d, cause->deed, text, sizeof(text));
+		deed_word(s->d, cause->deed, cause->lasted, text, sizeof(text));
 		table_cell(&t, "%s", text);
 		deed_place(s->d, cause->deed, text, sizeof(text));
 		table_cell(&t, "%s", text);
@@ -426,8 +449,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%.1f%%", percent(suffered_sum(&cause->all), all));
 		table_cell(&t, "%s", people_label(s->d, &cause->waiting, text, sizeof(text)));
 	}
-	printer_heading(p, "  (what makes others wait for it; passed on: they wait for one who waits for it)");
-	printer_table(p, &t);
+	printer_titled_table(p, "what makes others wait for it", &t);
 	printer_rest(p, shown, count, "causes");
 }
 
@@ -497,6 +519,7 @@ static void delays_free(void *state)
 		people_free(&s->table[i]->waiting);
 		free(s->table[i]->by_victim.slots);
 		free(s->table[i]->suffered);
+		free(s->table[i]->seen);
 		free(s->table[i]);
 	}
 	free(s->table);

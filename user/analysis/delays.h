@@ -30,6 +30,8 @@ struct delay {
 	struct index by_victim; /* thread -> place in suffered */
 	struct suffered *suffered;
 	size_t nsuffered, room;
+	struct finding_seen *seen; /* in whose calls; ns */
+	size_t nseen, seen_room;
 };
 
 struct delays {

@@ -207,22 +207,30 @@ static char *finding_key(const struct report *r, const struct finding *finding)
 	return asprintf(&key, "%s|%s|%s|%s", finding->kind, event, who, place) < 0 ? NULL : key;
 }
 
+static int add_finding(struct run *run, const struct report *r, const struct finding *finding)
+{
+	struct run_finding *f = &run->findings[run->nfindings++];
+
+	*f = (struct run_finding){ .key = finding_key(r, finding),
+				   .text = strdup(finding->text),
+				   .kind = finding->kind,
+				   .weight = finding->weight };
+	return f->key && f->text ? 0 : -ENOMEM;
+}
+
+/* Symptoms, too: of which cause they are may be another one in the next run. */
 static int add_findings(struct run *run, const struct report *r)
 {
-	run->findings = calloc(r->nfindings + 1, sizeof(*run->findings));
+	int error = 0;
+
+	run->findings = calloc(r->nfindings + r->nsymptoms + 1, sizeof(*run->findings));
 	if (!run->findings)
 		return -ENOMEM;
-	for (size_t i = 0; i < r->nfindings; i++) {
-		struct run_finding *f = &run->findings[run->nfindings++];
-
-		*f = (struct run_finding){ .key = finding_key(r, &r->findings[i]),
-					   .text = strdup(r->findings[i].text),
-					   .kind = r->findings[i].kind,
-					   .weight = r->findings[i].weight };
-		if (!f->key || !f->text)
-			return -ENOMEM;
-	}
-	return 0;
+	for (size_t i = 0; i < r->nfindings && !error; i++)
+		error = add_finding(run, r, &r->findings[i]);
+	for (size_t i = 0; i < r->nsymptoms && !error; i++)
+		error = add_finding(run, r, &r->symptoms[i]);
+	return error;
 }
 
 static int copy_text(char **to, const char *text)

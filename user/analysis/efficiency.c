@@ -50,8 +50,8 @@ static void print(void *state, const struct printer *p)
 	if (!e->threads)
 		return;
 	snprintf(note, sizeof(note),
-		 "  (as POP defines them, of the %zu threads that have to do with others, in the %s between the "
-		 "runtime's start and its end)",
+		 "  (as POP defines them, of the %zu threads that have to do with others, in the %s that were "
+		 "observed between the runtime's start and its end)",
 		 (size_t)e->threads, format_time(time, e->time));
 	printer_heading(p, note);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)

@@ -65,7 +65,7 @@ static void print_events(void *state, const struct printer *p)
 {
 	static const struct column columns[] = {
 		{ .title = "Total" }, { .title = "Self" }, { .title = "Min", .drop = 3 },
-		{ .title = "Max" },   { .title = "Mean" }, { .title = "% wall" },
+		{ .title = "Max" },   { .title = "Mean" },
 	};
 	struct table t = { 0 };
 	size_t shown = printer_rows(p, p->r->nevents);
@@ -82,22 +82,24 @@ static void print_events(void *state, const struct printer *p)
 		table_column(&t, &(struct column){ .title = "Inner" });
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
 		table_column(&t, &columns[i]);
+	table_column(&t,
+		     &(struct column){ .title = "% wall",
+				       .legend = p->r->d->run.only_sums ? "% wall: self, of the time of all processes"
+									: "% wall: self, of all threads' time" });
 	if (printer_has_bars(p))
 		table_column(&t, &(struct column){ .title = "", .left = true, .drop = 4, .paint = p->bar_paint });
 	if (with_bytes)
 		table_column(&t, &(struct column){ .title = "Bytes", .drop = 2 });
 	for (size_t i = 0; i < shown; i++)
 		print_event(p, &t, &p->r->events[i], with_inner, with_bytes);
-	printer_heading(
-		p,
-		p->r->d->run.only_sums ? "  (% wall: self, of the time of all processes; ~ as if no observed call were "
-					 "inside; + more while probes were out)"
-		: p->r->outs           ? "  (% wall: self, of all threads; ~ estimated; + more while probes were out)"
-		: p->r->calls > p->r->delivered
-			? "  (% wall: self, of the time of all threads; ~ an estimate, for the calls that are not on "
-			  "the timeline)"
-			: "  (% wall: self, of the time of all threads)");
-	printer_table(p, &t);
+	printer_titled_table(p,
+			     p->r->d->run.only_sums ? "~ as if no observed call were inside; + more while probes were "
+						      "out"
+			     : p->r->outs           ? "~ estimated; + more while probes were out"
+			     : p->r->calls > p->r->delivered
+				     ? "~ an estimate, for the calls that are not on the timeline"
+				     : "",
+			     &t);
 	printer_rest(p, shown, p->r->nevents, "events");
 	for (size_t i = 0; i < shown; i++)
 		if (report_begins_regions(p->r, p->r->events[i].event) && !p->r->d->run.only_sums)

@@ -308,11 +308,11 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Read" },
 		{ .title = "Writes" },
 		{ .title = "Written" },
-		{ .title = "Mostly", .drop = 4 },
-		{ .title = "In order", .drop = 2 },
+		{ .title = "Mostly", .drop = 4, .legend = "mostly: the size of most reads and writes" },
+		{ .title = "In order", .drop = 2, .legend = "in order: those that go on where the last one ended" },
 		{ .title = "Time" },
 		{ .title = "Others", .drop = 1 },
-		{ .title = "Others' time" },
+		{ .title = "Others' time", .legend = "others: open, lseek, fsync, close and the like" },
 	};
 	const struct files *f = state;
 	size_t shown = f->npaths;
@@ -344,14 +344,7 @@ static void print(void *state, const struct printer *p)
 		table_cell(&t, "%s", format_count(text, row->is.opens + row->is.others));
 		table_cell(&t, "%s", printer_time(p, text, row->is.time - row->is.moving));
 	}
-	printer_heading(
-		p,
-		p->r->calls > p->r->delivered
-			? "  (of the calls on the timeline; mostly: the size of most reads and writes; in order: "
-			  "those that go on where the last one ended; others: open, lseek, fsync, close and the like)"
-			: "  (mostly: the size of most reads and writes; in order: those that go on where the "
-			  "last one ended; others: open, lseek, fsync, close and the like)");
-	printer_table(p, &t);
+	printer_titled_table(p, p->r->calls > p->r->delivered ? "of the calls on the timeline" : "", &t);
 	printer_rest(p, shown, f->npaths, "files");
 }
 

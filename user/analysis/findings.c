@@ -137,10 +137,12 @@ static const char *uneven(const struct report *r, const struct finding *finding,
 	return buffer;
 }
 
-/* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. */
+/* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. Where a cause
+ * is known that it is seen of, it is that one's symptom, and the next one is looked at. */
 static int find_hot_event(struct report *r)
 {
 	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512], threads[2 * LABEL_ROOM + 100];
+	int error;
 
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
@@ -160,13 +162,18 @@ static int find_hot_event(struct report *r)
 			return -ENOMEM;
 		if (!r->d->run.only_sums)
 			find_uneven(r, &finding);
-		return report_add_finding(
+		error = report_add_finding(
 			r, &finding, "%s takes %s%.0f %% of the %s' time%s %s in %s %s%s",
 			report_event_label(r, event, label, sizeof(label)), tally_missing(tally) ? "about " : "", share,
 			r->d->run.only_sums ? "processes" : "threads", uneven(r, &finding, threads, sizeof(threads)),
 			format_time(time, tally->likely_self), format_count(calls, tally->calls),
 			tally->calls == 1 ? "call" : "calls",
 			hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
+		if (error || !findings_is_symptom(r, &r->findings[r->nfindings - 1]))
+			return error;
+		error = findings_fold(r);
+		if (error)
+			return error;
 	}
 	return 0;
 }
@@ -321,6 +328,8 @@ static int find(void *state, struct report *r)
 	if (r->nfindings)
 		qsort_r(r->findings, r->nfindings, sizeof(*r->findings), by_worth, r);
 	if (!error)
+		error = findings_fold(r);
+	if (!error)
 		error = find_hot_event(r);
 	if (!error)
 		error = find_unreturned(r);
@@ -352,6 +361,14 @@ static void print_findings(void *state, const struct printer *p)
 		else
 			continue;
 		printer_paragraph(p, text, r->findings[i].text);
+		findings_print_symptoms(p, i);
+	}
+	if (r->simulation_error) {
+		snprintf(
+			text, sizeof(text),
+			"What some of these would give is not known: a simulation of the run without them failed (%s).",
+			strerror(-r->simulation_error));
+		printer_paragraph(p, "", text);
 	}
 	if (r->note)
 		printer_paragraph(p, "", r->note);

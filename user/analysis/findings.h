@@ -8,6 +8,14 @@
 #include "analysis/profile_data.h"
 
 struct json;
+struct printer;
+
+/* findings_symptoms.c: a wait is no finding beside its cause. */
+bool findings_is_symptom(const struct report *r, const struct finding *finding);
+/* Symptoms become those of their causes; the findings are sorted. 0 or -ENOMEM. */
+int findings_fold(struct report *r);
+/* "seen as: ...", below the cause. */
+void findings_print_symptoms(const struct printer *p, size_t cause);
 
 /* The finding's object in the JSON. */
 void finding_put(struct json *j, const struct report *r, const struct finding *f);

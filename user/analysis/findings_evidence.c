@@ -207,6 +207,7 @@ int findings_explain(const struct printer *p, unsigned number)
 		return -ENOENT;
 	snprintf(text, sizeof(text), "%u.", number);
 	printer_paragraph(p, text, f->text);
+	findings_print_symptoms(p, number - 1);
 	explain_regularity(p, f);
 	explain_confidence(p, f);
 	explain_instances(p, f);
@@ -339,6 +340,19 @@ static uint64_t gain_at_most(const struct report *r, const struct finding *f)
 	return f->has_gain ? f->gain : f->bound ?: most;
 }
 
+/* Those of a finding; a symptom has none. */
+static void put_symptoms(struct json *j, const struct report *r, const struct finding *f)
+{
+	bool is_finding = f >= r->findings && f < r->findings + r->nfindings;
+
+	json_key(j, "seen_as");
+	json_array(j);
+	for (size_t i = 0; i < r->nsymptoms; i++)
+		if (is_finding && r->symptoms[i].cause == (uint32_t)(f - r->findings))
+			finding_put(j, r, &r->symptoms[i]);
+	json_end_array(j);
+}
+
 void finding_put(struct json *j, const struct report *r, const struct finding *f)
 {
 	const struct basis *basis = basis_of(f);
@@ -373,5 +387,6 @@ void finding_put(struct json *j, const struct report *r, const struct finding *f
 	json_key_string(j, "section", f->section);
 	put_instances(j, r, f);
 	json_key_string(j, "text", f->text);
+	put_symptoms(j, r, f);
 	json_end_object(j);
 }

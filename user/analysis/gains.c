@@ -3,20 +3,33 @@
 #include "analysis/gains.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/printer.h"
 #include "util/format.h"
+#include "util/log.h"
 
-int report_find_gain(const struct report *r, const struct relief *relief, struct finding *finding)
+bool report_relieve(struct report *r, const struct relief *reliefs, size_t count, uint64_t *gains)
+{
+	int error;
+
+	if (!r->relations || r->calls > r->simulates)
+		return false;
+	error = relations_relieve(r->relations, reliefs, count, gains);
+	if (error && !r->simulation_error) {
+		r->simulation_error = error;
+		log_warn("a simulation failed (%s): what some findings would give is not known", strerror(-error));
+	}
+	return !error;
+}
+
+void report_find_gain(struct report *r, const struct relief *relief, struct finding *finding)
 {
 	bool known = !relief->sites;
 
 	for (size_t i = 0; i < relief->nsites && !known; i++)
 		known = relief->sites[i];
-	if (!known || !r->relations || r->calls > r->simulates)
-		return 0;
-	finding->has_gain = true;
-	return relations_relieve(r->relations, relief, 1, &finding->gain);
+	finding->has_gain = known && report_relieve(r, relief, 1, &finding->gain);
 }
 
 const char *gain_text(const struct report *r, const struct finding *finding, const char *condition,

@@ -9,11 +9,15 @@
 #include "simulate/relations.h"
 
 /*
- * finding->gain, simulated. finding->has_gain stays false where there is no recording, where that is too large, or
- * where it is not known where the calls are; then the finding has to say of its own figure that it is a bound. 0 or
- * -errno.
+ * finding->gain, simulated. finding->has_gain stays false where there is no recording, where that is too large, where
+ * it is not known where the calls are, or where the simulation fails; then the finding has to say of its own figure
+ * that it is a bound.
  */
-int report_find_gain(const struct report *r, const struct relief *relief, struct finding *finding);
+void report_find_gain(struct report *r, const struct relief *relief, struct finding *finding);
+
+/* gains[]: what the run would be shorter by with each of the reliefs. False: it is not known. A simulation that fails
+ * is no reason to have no report: the findings say that it failed (r->simulation_error). */
+bool report_relieve(struct report *r, const struct relief *reliefs, size_t count, uint64_t *gains);
 
 /* "; CONDITION, the run would be 1.2 s (5.0 %) shorter"; without a gain what stands in `otherwise`. Into text. */
 const char *gain_text(const struct report *r, const struct finding *finding, const char *condition,

@@ -323,13 +323,12 @@ static bool is_convoy(const uint64_t of[LOCK_FIGURES])
 }
 
 /* What nobody's waiting for these locks would give, wherever they are taken. */
-static int find_gain(struct locks *s, const struct report *r, uint32_t class, struct finding *finding)
+static int find_gain(struct locks *s, struct report *r, uint32_t class, struct finding *finding)
 {
 	size_t count;
 	const struct lock_part *rows = lock_rows(s->class_parts, s->nclass_parts, class, PART_SITE, &count);
 	bool *sites = calloc(2 * (s->d->nsites + 1), sizeof(*sites)), *wanted = sites ? sites + s->d->nsites + 1 : NULL;
 	struct relief relief = { .thread = NO_INDEX, .what = RELIEVE_LOCK, .sites = sites, .nsites = s->d->nsites };
-	int error;
 
 	if (!sites)
 		return -ENOMEM;
@@ -341,9 +340,9 @@ static int find_gain(struct locks *s, const struct report *r, uint32_t class, st
 
 		sites[site] = first < s->d->nsites && wanted[first];
 	}
-	error = report_find_gain(r, &relief, finding);
+	report_find_gain(r, &relief, finding);
 	free(sites);
-	return error;
+	return 0;
 }
 
 static int find_contention(struct locks *s, struct report *r, uint32_t class)

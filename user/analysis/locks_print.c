@@ -203,12 +203,12 @@ void locks_print(void *state, const struct printer *p)
 	static const struct column columns[] = {
 		{ .title = "Lock", .left = true, .shrinks = true },
 		{ .title = "Taken" },
-		{ .title = "Contended" },
+		{ .title = "Contended", .legend = "contended: another thread's hold ended within the call" },
 		{ .title = "Wait" },
 		{ .title = "Max", .drop = 2 },
 		{ .title = "Mean hold" },
-		{ .title = "Handed on", .drop = 1 },
-		{ .title = "Serial" },
+		{ .title = "Handed on", .drop = 1, .legend = "handed on: releases at which somebody waited already" },
+		{ .title = "Serial", .legend = "serial: of the time observed, held by somebody" },
 		{ .title = "Failed", .drop = 3 },
 	};
 	const struct locks *s = state;
@@ -232,9 +232,7 @@ void locks_print(void *state, const struct printer *p)
 		print_row(s, p, &t, &s->classes[i], true);
 		print_locks_of(s, p, &t, i);
 	}
-	printer_heading(p, "  (contended: another thread's hold ended within the call; handed on: releases at which "
-			   "somebody waited already; serial: of the time observed, held by somebody)");
-	printer_table(p, &t);
+	printer_titled_table(p, "", &t);
 	printer_rest(p, shown, worth, "classes of locks");
 	for (size_t i = 0; i < (p->whole ? shown : 1); i++)
 		print_pairs(s, p, i);

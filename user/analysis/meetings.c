@@ -196,9 +196,9 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Event", .left = true, .shrinks = true },
 		{ .title = "Members", .left = true, .drop = 2 },
 		{ .title = "Meetings" },
-		{ .title = "Spread" },
+		{ .title = "Spread", .legend = "spread: from the first to the last that comes, on average" },
 		{ .title = "Widest", .drop = 1 },
-		{ .title = "Others wait" },
+		{ .title = "Others wait", .legend = "others wait: all of them, until the last comes" },
 		{ .title = "Last comes", .left = true },
 	};
 	const struct meetings *s = state;
@@ -229,10 +229,7 @@ static void print(void *state, const struct printer *p)
 		table_cell(&t, "%s", text);
 		people_free(&members);
 	}
-	printer_heading(p,
-			"  (spread: from the first to the last that comes, on average; others wait: all of them, until "
-			"the last comes)");
-	printer_table(p, &t);
+	printer_titled_table(p, "", &t);
 	printer_rest(p, shown, s->nplaces, "meeting places");
 }
 

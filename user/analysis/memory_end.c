@@ -453,8 +453,8 @@ static uint64_t own_time(const struct report *r, uint32_t thread)
 
 /* One finding for all threads in which it is worth it, with the place that takes most of it. */
 /* What the run would be shorter by without: so much of the time in all such calls of these threads. */
-static int find_gain(const struct memory *m, const struct report *r, const struct people *who, uint64_t time,
-		     struct finding *finding)
+static void find_gain(const struct memory *m, struct report *r, const struct people *who, uint64_t time,
+		      struct finding *finding)
 {
 	struct relief relief = { .thread = people_count(who) == 1 ? finding->thread : NO_INDEX,
 				 .what = RELIEVE_MEMORY,
@@ -465,9 +465,9 @@ static int find_gain(const struct memory *m, const struct report *r, const struc
 		if (people_has(who, r->threads[i].thread) || relief.thread == NO_INDEX)
 			all += r->threads[i].group[GROUP_ALLOC];
 	if (!all)
-		return 0;
+		return;
 	relief.less = time < all ? (double)time / all : 1;
-	return report_find_gain(r, &relief, finding);
+	report_find_gain(r, &relief, finding);
 }
 
 static int find_churn(const struct memory *m, struct report *r)
@@ -503,7 +503,7 @@ static int find_churn(const struct memory *m, struct report *r)
 					   .weight = time,
 					   .section = "memory" };
 
-		error = find_gain(m, r, &who, time, &finding);
+		find_gain(m, r, &who, time, &finding);
 		gain_text(r, &finding, "without them", "", gives, sizeof(gives));
 		error = error
 				?: report_add_finding(

@@ -15,8 +15,7 @@
 #include "analysis/scheduling.h"
 
 #define WORTH_SHARE 100
-#define STARVED_SHARE 10 /* percent of a thread's time, as in scheduling.c */
-#define NOISE 5000000    /* ns: so much longer may be anything that the system did */
+#define NOISE 5000000 /* ns: so much longer may be anything that the system did */
 
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room)
@@ -80,11 +79,10 @@ static size_t keep_apart(struct relief_time *times, size_t count)
 }
 
 /* What the run would be shorter by, if each of them had been like the others. */
-static int find_gain(const struct report *r, const struct iterating *it, struct finding *finding)
+static int find_gain(struct report *r, const struct iterating *it, struct finding *finding)
 {
 	struct relief_time *times = calloc(it->noutliers + 1, sizeof(*times));
 	struct relief relief = { .thread = NO_INDEX, .what = RELIEVE_TIME, .times = times };
-	int error;
 
 	if (!times)
 		return -ENOMEM;
@@ -97,9 +95,9 @@ static int find_gain(const struct report *r, const struct iterating *it, struct 
 								       (double)longer / one->lasted };
 	}
 	relief.ntimes = keep_apart(times, relief.ntimes);
-	error = report_find_gain(r, &relief, finding);
+	report_find_gain(r, &relief, finding);
 	free(times);
-	return error;
+	return 0;
 }
 
 /* Could it be that those to blame had no processor? What each waited for one, of all its time, is known: as long, and
@@ -112,8 +110,7 @@ static bool lacks_processor(const struct phases *s, const struct iterating *it, 
 
 		if (blame->known && !people_has(&blame->who, it->members[i].thread))
 			continue;
-		if (!scheduling_queue_is_known(thread) || scheduling_queued(thread) < cost ||
-		    percent(scheduling_queued(thread), thread->observed) < STARVED_SHARE)
+		if (scheduling_queued(thread) < cost || !scheduling_lacks_processor(thread))
 			return false;
 	}
 	return true;

@@ -126,7 +126,7 @@ static void share_cell(struct table *t, double share)
 		table_cell(t, "%.1f%%", 100 * share);
 }
 
-static void print_parts(const struct printer *p, const struct iterating *it)
+static void fill_parts(const struct printer *p, const struct iterating *it, struct table *t)
 {
 	static const struct column first[] = {
 		{ .title = "Phase", .left = true }, { .title = "From" }, { .title = "Lasts" },
@@ -134,35 +134,56 @@ static void print_parts(const struct printer *p, const struct iterating *it)
 	};
 	bool used[SHARES] = { false };
 	char text[FORMAT_SIZE];
-	struct table t = { 0 };
 
 	for (size_t i = 0; i < it->nparts; i++)
 		for (int k = 0; k < SHARES; k++)
 			used[k] |= percent(share_of(&report_shares[k], it->parts[i].group), it->parts[i].time) >= 0.05;
 	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
-		table_column(&t, &first[i]);
+		table_column(t, &first[i]);
 	for (int k = 0; k < SHARES; k++)
 		if (used[k])
-			table_column(&t, &(struct column){ .title = report_shares[k].name });
-	table_column(&t, &(struct column){ .title = "outside" });
-	table_column(&t, &(struct column){ .title = "balance", .drop = 1 });
-	table_column(&t, &(struct column){ .title = "comm.eff.", .drop = 1 });
+			table_column(t, &(struct column){ .title = report_shares[k].name });
+	table_column(t, &(struct column){ .title = "outside" });
+	table_column(t, &(struct column){ .title = "balance",
+					  .drop = 1,
+					  .legend = "balance: mean work, of the most that a thread has" });
+	table_column(t, &(struct column){ .title = "comm.eff.",
+					  .drop = 1,
+					  .legend = "comm.eff.: the most that a thread works, of the phase" });
 	for (size_t i = 0; i < it->nparts; i++) {
 		const struct part *part = &it->parts[i];
 
-		table_cell(&t, "%s", part->name);
-		table_cell(&t, "%s", printer_time(p, text, part->from - p->r->start));
-		table_cell(&t, "%s", printer_time(p, text, part->to - part->from));
-		table_cell(&t, "%s", part->count ? format_count(text, part->iterations) : "-");
-		table_cell(&t, "%s", part->count ? printer_time(p, text, part->mean) : "-");
+		table_cell(t, "%s", part->name);
+		table_cell(t, "%s", printer_time(p, text, part->from - p->r->start));
+		table_cell(t, "%s", printer_time(p, text, part->to - part->from));
+		table_cell(t, "%s", part->count ? format_count(text, part->iterations) : "-");
+		table_cell(t, "%s", part->count ? printer_time(p, text, part->mean) : "-");
 		for (int k = 0; k < SHARES; k++)
 			if (used[k])
-				table_cell(&t, "%.1f%%", percent(share_of(&report_shares[k], part->group), part->time));
-		table_cell(&t, "%.1f%%", percent(part->group[GROUP_COMPUTE], part->time));
-		share_cell(&t, part->count ? part->load_balance : -1);
-		share_cell(&t, part->count ? part->communication : -1);
+				table_cell(t, "%.1f%%", percent(share_of(&report_shares[k], part->group), part->time));
+		table_cell(t, "%.1f%%", percent(part->group[GROUP_COMPUTE], part->time));
+		share_cell(t, part->count ? part->load_balance : -1);
+		share_cell(t, part->count ? part->communication : -1);
 	}
+}
+
+static void print_parts(const struct printer *p, const struct iterating *it)
+{
+	struct table t = { 0 };
+
+	fill_parts(p, it, &t);
 	printer_table(p, &t);
+}
+
+/* Tables of several threads' iterations have the same columns, nearly. */
+static void print_heading(const struct phases *s, const struct printer *p)
+{
+	struct table t = { 0 };
+
+	if (s->nfound)
+		fill_parts(p, &s->found[0], &t);
+	printer_heading_of(p, s->nfound ? "%: of these threads' time in the phase, by outermost call" : "", &t);
+	table_free(&t);
 }
 
 static void print_one(const struct phases *s, const struct printer *p, const struct iterating *it)
@@ -185,7 +206,7 @@ void phases_print(void *state, const struct printer *p)
 
 	if (!s->nfound && !p->whole)
 		return;
-	printer_heading(p, s->nfound ? "  (%: of the threads' time, by outermost call)" : "");
+	print_heading(s, p);
 	if (!s->nfound)
 		printer_paragraph(p, "", "no iterations found");
 	for (size_t i = 0; i < shown; i++)

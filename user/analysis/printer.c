@@ -130,6 +130,22 @@ void printer_table(const struct printer *p, struct table *t)
 	table_free(t);
 }
 
+void printer_heading_of(const struct printer *p, const char *note, const struct table *t)
+{
+	char legends[1000], text[1500] = "";
+
+	table_legends(t, p->style->width, legends, sizeof(legends));
+	if (*note || *legends)
+		snprintf(text, sizeof(text), "  (%s%s%s)", note, *note && *legends ? "; " : "", legends);
+	printer_heading(p, text);
+}
+
+void printer_titled_table(const struct printer *p, const char *note, struct table *t)
+{
+	printer_heading_of(p, note, t);
+	printer_table(p, t);
+}
+
 struct paragraph printer_item(const struct printer *p, const char *before)
 {
 	struct paragraph paragraph = { .out = p->out,

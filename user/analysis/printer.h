@@ -31,6 +31,10 @@ struct printer {
 void printer_heading(const struct printer *printer, const char *note);
 /* Prints and frees it. */
 void printer_table(const struct printer *printer, struct table *table);
+/* "Title (note; legends of the columns that are shown)". note: without brackets; "" is none. */
+void printer_heading_of(const struct printer *printer, const char *note, const struct table *table);
+/* That, and the table. */
+void printer_titled_table(const struct printer *printer, const char *note, struct table *table);
 /* Of so many rows, those that are wanted. */
 size_t printer_rows(const struct printer *printer, size_t count);
 /* A line on those that are not shown. */

@@ -237,7 +237,14 @@ struct finding {
 	uint64_t bound; /* ns of the run: what it would give at most, where no gain is known; 0: no more than its weight
 			 */
 	const char *section; /* which has more of it; NULL: none */
-	bool uneven;         /* the event takes much of the time of one thread, little of that of another: */
+	/* In calls of which probes others are seen to wait for it, and how long. Its owner's. */
+	const struct finding_seen {
+		uint32_t probe;
+		uint64_t ns;
+	} * seen;
+	size_t nseen;
+	uint32_t cause; /* of a symptom: the finding that it is seen of */
+	bool uneven;    /* the event takes much of the time of one thread, little of that of another: */
 	struct finding_share {
 		uint32_t thread;
 		double percent; /* of the time in which the thread was observed */
@@ -251,6 +258,7 @@ struct report {
 	struct relations *relations; /* of it; NULL: there is none */
 	const char *note;            /* of the findings; NULL: none */
 	uint64_t simulates;          /* runs of so many calls at most: a simulation takes 1 to 2 us a call */
+	int simulation_error;        /* the first; 0: none has failed. Without it gains are not known (gains.h) */
 	uint64_t start, end;         /* ns */
 	uint64_t calls, delivered, lost, summed, skipped;
 	uint64_t wall; /* ns: sum over the threads */
@@ -265,6 +273,8 @@ struct report {
 	size_t nrows; /* the profile's, by thread and self */
 	struct finding *findings;
 	size_t nfindings;
+	struct finding *symptoms; /* what shows that there is one of these findings, and would be one without it */
+	size_t nsymptoms;
 	struct report_phase {
 		const char *name; /* "before", "iterations", "after" */
 		uint64_t from, to;

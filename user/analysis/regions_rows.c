@@ -352,12 +352,24 @@ static uint64_t own_overhead(const struct regions *s, const struct region *regio
 	return region->sums.overhead > probes ? region->sums.overhead - probes : 0;
 }
 
+/* Each time that one of them has no processor, all wait for it, in a region that may be as short as it likes. */
+static bool lacks_processors(const struct regions *s, const struct region *region)
+{
+	size_t count;
+	const struct region_member *members = region_members(s, region - s->regions, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (scheduling_lacks_processor(&s->d->threads[members[i].thread]))
+			return true;
+	return false;
+}
+
 static bool is_short(const struct regions *s, const struct region *region, uint64_t worth)
 {
 	uint64_t overhead = own_overhead(s, region);
 
 	return region->sums.judged >= SHORT_TIMES && overhead >= worth && overhead >= region->sums.lasted / 2 &&
-	       overhead > queued_in_region(s, region - s->regions);
+	       !lacks_processors(s, region);
 }
 
 static int tell_short(const struct regions *s, struct report *r, const struct region_row *row,

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
+#include "analysis/csv_columns.h"
 #include "analysis/handing_on.h"
 #include "analysis/only_sums.h"
 #include "analysis/printer.h"
@@ -617,14 +618,23 @@ static int json_text(const struct reporter *r, const struct made_analysis *one, 
 	return error;
 }
 
+/* A table that has the same columns where this recording has nothing of it. Into full: its name. */
+static bool is_known_table(const struct reporter *r, const char *table, char *full, size_t room)
+{
+	snprintf(full, room, "%s%s%s", chosen_name(r), table ? "." : "", table ?: "");
+	return *csv_columns(full);
+}
+
 int reporter_print_csv(struct reporter *r, const char *table, FILE *out)
 {
 	int error = reporter_finish(r);
 	const struct made_analysis *one = error ? NULL : chosen_json(r);
-	char *text = NULL;
+	char *text = NULL, full[100];
 
 	if (error)
 		return error;
+	if (!one && is_known_table(r, table, full, sizeof(full)))
+		return csv_print("[]", full, NULL, csv_columns, out);
 	if (!one) {
 		log_error("--csv: the section %s has no table of its own, or there was nothing to make it of: take "
 			  "--section events, threads or another one, or --by",
@@ -633,7 +643,7 @@ int reporter_print_csv(struct reporter *r, const char *table, FILE *out)
 	}
 	error = json_text(r, one, &text);
 	if (!error)
-		error = csv_print(text, one->is->name, table, out);
+		error = csv_print(text, one->is->name, table, csv_columns, out);
 	free(text);
 	return error;
 }

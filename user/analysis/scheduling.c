@@ -9,6 +9,7 @@
  *     share is some 1 or 2 %, of the system's own threads that come in between;
  *   - at least half a second: many slices of the scheduler, and not one moment in which another program began.
  * It is measured, so that no third rule must tell it from chance.
+ * Less than that makes no finding, but from 3 % of a thread's time on the section of threads says it.
  *
  * Why it waited is known in one case: others that were observed and busy, too, might run on one processor alone, and
  * that was the same one. Else the whole machine may be short of processors, or the processors that the job may use
@@ -25,11 +26,11 @@
 #include "analysis/printer.h"
 #include "analysis/put.h"
 
-#define STARVED_SHARE 10           /* percent of its time */
 #define STARVED_LEAST 500000000ULL /* ns */
 #define BUSY_SHARE 10 /* percent of its time that a thread wants a processor, so that it is in another one's way */
 #define NAMED 3       /* of the threads that are bound to one processor */
 #define SHOWN 6
+#define NOTED_SHARE 3 /* percent of its time: what the system's own threads take is less */
 
 /* Threads that were busy, and might use one processor only, the same. */
 struct bound {
@@ -68,8 +69,7 @@ static void forget(void *state)
 
 static bool is_starved(const struct def_thread *t)
 {
-	return scheduling_queue_is_known(t) && scheduling_queued(t) >= STARVED_LEAST &&
-	       percent(scheduling_queued(t), t->observed) >= STARVED_SHARE;
+	return scheduling_lacks_processor(t) && scheduling_queued(t) >= STARVED_LEAST;
 }
 
 static bool is_bound(const struct def_thread *t)
@@ -238,6 +238,50 @@ const char *scheduling_asleep(const struct def_thread *thread, uint64_t ns, cons
 	return text;
 }
 
+bool scheduling_was_awake(const struct def_thread *thread, uint64_t ns)
+{
+	uint64_t awake = scheduling_ran(thread) + scheduling_queued(thread);
+
+	return scheduling_queue_is_known(thread) && (awake >= thread->observed || thread->observed - awake <= ns / 10);
+}
+
+int scheduling_note(const struct report *r, char *text, size_t room)
+{
+	struct people who = { 0 };
+	uint64_t queued = 0, observed = 0;
+	uint32_t most = NO_INDEX;
+	char label[LABEL_ROOM], worst[LABEL_ROOM], time[FORMAT_SIZE];
+	int error = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < r->nthreads && !error; i++) {
+		uint32_t thread = r->threads[i].thread;
+		const struct def_thread *t = &r->d->threads[thread];
+
+		if (!scheduling_queue_is_known(t) || percent(scheduling_queued(t), t->observed) < NOTED_SHARE)
+			continue;
+		if (is_starved(t)) {
+			people_free(&who);
+			return 0;
+		}
+		if (most == NO_INDEX || scheduling_queued(t) > scheduling_queued(&r->d->threads[most]))
+			most = thread;
+		queued += scheduling_queued(t);
+		observed += t->observed;
+		error = people_add(&who, thread);
+	}
+	if (most != NO_INDEX && !error)
+		snprintf(
+			text, room,
+			"%s could run and had no CPU for %.0f %% of their time since their first calls (%s in all; the "
+			"most: %s, %.0f %%): too little for a finding of its own, but so much is not the code's.",
+			people_label(r->d, &who, label, sizeof(label)), percent(queued, observed),
+			format_time(time, queued), thread_label(r->d, most, worst, sizeof(worst)),
+			percent(scheduling_queued(&r->d->threads[most]), r->d->threads[most].observed));
+	people_free(&who);
+	return error;
+}
+
 int scheduling_warning(const struct report *r, char *text, size_t room)
 {
 	struct people who = { 0 };
@@ -306,7 +350,7 @@ static void print(void *state, const struct printer *p)
 		{ .title = "tid" },
 		{ .title = "Observed" },
 		{ .title = "CPU" },
-		{ .title = "queued" },
+		{ .title = "queued", .legend = "queued: it could have run, and no CPU was there for it" },
 		{ .title = "asleep" },
 		{ .title = "Preempted", .drop = 1 },
 		{ .title = "May use" },
@@ -329,9 +373,7 @@ static void print(void *state, const struct printer *p)
 		print_thread(p, &table, p->r->threads[i].thread);
 		done++;
 	}
-	printer_heading(p, "  (% of the time from the thread's first call to its end; queued: it could have run, and "
-			   "no CPU was there for it)");
-	printer_table(p, &table);
+	printer_titled_table(p, "%: of Observed, from the thread's first call to its end", &table);
 	printer_rest(p, shown, count, "threads");
 }
 

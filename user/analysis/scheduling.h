@@ -36,11 +36,28 @@ static inline uint64_t scheduling_queued(const struct def_thread *thread)
 	return thread->queued < thread->observed ? thread->queued : thread->observed;
 }
 
+#define SCHEDULING_MUCH 10 /* percent of its time: a thread that waits so long for a processor lacks one */
+
+static inline bool scheduling_lacks_processor(const struct def_thread *thread)
+{
+	return scheduling_queue_is_known(thread) &&
+	       100.0 * scheduling_queued(thread) >= (double)SCHEDULING_MUCH * thread->observed;
+}
+
 /*
  * scheduling.c: "asleep for at least 62 % of its shares", of what takes a thread so many ns and seems to be work: where
  * that cannot be for half of them, since in all of its life it was no longer on a CPU, or waiting for one; else "".
  */
 const char *scheduling_asleep(const struct def_thread *thread, uint64_t ns, const char *what, char *text, size_t room);
+
+/* scheduling.c: was it awake for nine tenths of these ns, at least, whenever in its life it slept? */
+bool scheduling_was_awake(const struct def_thread *thread, uint64_t ns);
+
+/*
+ * scheduling.c: that threads waited for a CPU, by too little for a finding, in a sentence; "": they did not, or there
+ * is a finding. Into text. 0 or -ENOMEM.
+ */
+int scheduling_note(const struct report *r, char *text, size_t room);
 
 /*
  * scheduling.c: that some threads had no CPU for much of their time, so that their waiting is partly for one, in a

@@ -299,6 +299,9 @@ void report_free(struct report *r)
 {
 	for (size_t i = 0; i < r->nfindings; i++)
 		free(r->findings[i].text);
+	for (size_t i = 0; i < r->nsymptoms; i++)
+		free(r->symptoms[i].text);
+	free(r->symptoms);
 	free(r->findings);
 	free(r->phases);
 	free(r->events);

@@ -41,7 +41,7 @@ static void print_share(struct table *t, const struct report_thread *row, const 
 
 /* Which columns there are. */
 struct shown {
-	bool used[SHARES], moves, unseen, scheduled, only_sums;
+	bool used[SHARES], unseen, scheduled, only_sums;
 };
 
 /* Behind the columns that say who it is. scheduled: what the kernel tells of it. */
@@ -249,6 +249,16 @@ static void print_cost(const struct printer *p)
 	printer_paragraph(p, "", text);
 }
 
+static void print_queued(const struct printer *p)
+{
+	char text[2 * LABEL_ROOM + 300];
+	int error = scheduling_note(p->r, text, sizeof(text));
+
+	*p->error = *p->error ?: error;
+	if (*text)
+		printer_paragraph(p, "", text);
+}
+
 static struct shown what_is_shown(const struct report *r)
 {
 	struct shown shown = { .only_sums = r->d->run.only_sums };
@@ -257,12 +267,18 @@ static struct shown what_is_shown(const struct report *r)
 		const struct report_thread *row = &r->threads[i];
 
 		shown.scheduled |= scheduling_is_known(&r->d->threads[row->thread]);
-		shown.moves |= row->likely_group[GROUP_DATA] > 0;
 		shown.unseen |= percent(row->likely_unseen, row->wall) >= 0.05;
 		for (int k = 0; k < SHARES; k++)
 			shown.used[k] |= share_of(&report_shares[k], row->likely_group) > 0;
 	}
 	return shown;
+}
+
+static const char *share_legend(unsigned groups)
+{
+	return groups & 1u << GROUP_DATA         ? "data: transfers, and what is waited in them"
+	       : groups & 1u << GROUP_COLLECTIVE ? "coll: collectives, likewise"
+						 : NULL;
 }
 
 static void add_columns(struct table *t, const struct shown *shown, bool folded)
@@ -273,34 +289,31 @@ static void add_columns(struct table *t, const struct shown *shown, bool folded)
 	table_column(t, &(struct column){ .title = "Wall" });
 	for (int i = 0; i < SHARES; i++) {
 		if (shown->used[i])
-			table_column(t, &(struct column){ .title = report_shares[i].name });
+			table_column(t, &(struct column){ .title = report_shares[i].name,
+							  .legend = share_legend(report_shares[i].groups) });
 	}
-	table_column(t, &(struct column){ .title = "outside" });
+	table_column(t, &(struct column){ .title = "outside", .legend = "outside: in no probed call" });
 	if (shown->unseen)
 		table_column(t, &(struct column){ .title = "not seen" });
 	if (shown->scheduled) {
-		table_column(t, &(struct column){ .title = "CPU", .drop = 4 });
-		table_column(t, &(struct column){ .title = "queued", .drop = 3 });
+		table_column(t, &(struct column){
+					.title = "CPU", .drop = 4, .legend = "CPU: it ran, since its first call" });
+		table_column(t,
+			     &(struct column){ .title = "queued",
+					       .drop = 3,
+					       .legend = "queued: it could run and had no CPU, since its first call" });
 	}
 	if (!shown->only_sums)
-		table_column(t, &(struct column){ .title = "cost", .drop = 2 });
+		table_column(t,
+			     &(struct column){ .title = "cost", .drop = 2, .legend = "cost: of probes, in all these" });
 }
 
-static void print_title(const struct printer *p, const struct shown *shown)
+static void print_titled(const struct printer *p, const struct shown *shown, struct table *t)
 {
-	char note[300];
-
-	snprintf(note, sizeof(note),
-		 shown->only_sums
-			 ? "  (a row is a process, all its threads together; %% of its time; %soutside: in no "
-			   "probed call%s)"
-			 : "  (%% of wall, by outermost call; %soutside: in no probed call; %scost: of probes, "
-			   "in these)",
-		 shown->moves ? "data: transfers, and what is waited in them; coll: collectives, likewise; " : "",
-		 shown->scheduled && !printer_is_narrow(p)
-			 ? "CPU, queued: since its first call, running and waiting to; "
-			 : "");
-	printer_heading(p, note);
+	printer_titled_table(p,
+			     shown->only_sums ? "a row is a process, all its threads together; %: of its Wall"
+					      : "%: of the thread's Wall, by outermost call",
+			     t);
 }
 
 static void print_folded(const struct printer *p, const struct shown *shown, const struct fold *folds, size_t count)
@@ -311,8 +324,7 @@ static void print_folded(const struct printer *p, const struct shown *shown, con
 	add_columns(&t, shown, true);
 	for (size_t i = 0; i < rows; i++)
 		print_fold(p, &t, &folds[i], shown);
-	print_title(p, shown);
-	printer_table(p, &t);
+	print_titled(p, shown, &t);
 	printer_rest(p, rows, count, "kinds of threads");
 	for (size_t i = 0; i < rows; i++)
 		if (folds[i].count > 1)
@@ -328,8 +340,7 @@ static void print_each(const struct printer *p, const struct shown *shown)
 	add_columns(&t, shown, false);
 	for (size_t i = 0; i < rows; i++)
 		print_thread(p, &t, &p->r->threads[i], shown);
-	print_title(p, shown);
-	printer_table(p, &t);
+	print_titled(p, shown, &t);
 	printer_rest(p, rows, p->r->nthreads, "threads");
 }
 
@@ -357,6 +368,7 @@ static void print_threads(void *state, const struct printer *p)
 			"not seen: a thread of a team waits where it is in no region, and works where it is in "
 			"one. Of this time it was not seen which: the region had begun, or its function was "
 			"not known yet, or the thread was not there.");
+	print_queued(p);
 	print_cost(p);
 }
 

@@ -214,7 +214,7 @@ static void print_states(const struct wait_states *s, const struct printer *p, s
 		{ .title = "Event", .left = true, .shrinks = true },
 		{ .title = "Waits" },
 		{ .title = "Waited" },
-		{ .title = "% wall" },
+		{ .title = "% wall", .legend = "% wall: of all threads' time" },
 		{ .title = "Longest", .drop = 1 },
 		{ .title = "Waiting", .left = true, .drop = 2 },
 		{ .title = "For", .left = true, .drop = 2 },
@@ -236,8 +236,7 @@ static void print_states(const struct wait_states *s, const struct printer *p, s
 		table_cell(&t, "%s", people_label(s->d, &row->waiting, text, sizeof(text)));
 		table_cell(&t, "%s", people_label(s->d, &row->awaited, text, sizeof(text)));
 	}
-	printer_heading(p, "  (time within calls in which what they waited for had not begun yet)");
-	printer_table(p, &t);
+	printer_titled_table(p, "time within calls in which what they waited for had not begun yet", &t);
 }
 
 static void print_pairs(const struct wait_states *s, const struct printer *p)
@@ -302,6 +301,11 @@ static void print_unknown(const struct wait_states *s, const struct printer *p)
 	}
 }
 
+static bool has_unknown(const struct wait_states *s)
+{
+	return s->counts.alone || s->counts.incomplete || s->counts.untold || s->counts.lossy;
+}
+
 static void print(void *state, const struct printer *p)
 {
 	const struct wait_states *s = state;
@@ -311,7 +315,10 @@ static void print(void *state, const struct printer *p)
 		shown--;
 	if (!shown && !s->counts.lossy && !p->whole)
 		return;
-	print_states(s, p, shown);
+	if (shown)
+		print_states(s, p, shown);
+	else if (has_unknown(s))
+		printer_heading(p, "");
 	printer_rest(p, shown, s->nrows, "wait states");
 	if (p->whole && s->npairs)
 		print_pairs(s, p);

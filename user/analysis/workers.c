@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/deeds.h"
 #include "analysis/profile_data.h"
 #include "util/array.h"
 
@@ -146,18 +147,33 @@ static void divide_unseen(struct report_thread *row, const struct profiled_threa
 	row->outside = work;
 }
 
+static bool is_worker(const struct report *r, uint32_t process, uint32_t thread)
+{
+	const struct team_part *team = &r->profile->threads[thread].team;
+	bool first = process < r->d->nprocesses && r->d->processes[process].pid == r->d->threads[thread].tid;
+
+	return !first && !team->begins && team->calls;
+}
+
 void workers_divide(const struct report *r, struct report_thread *row, const struct profiled_thread *t, uint64_t inside)
 {
 	static const struct team_regions none;
 	const struct profile *p = r->profile;
 	const struct team_regions *regions = row->process < p->nregions ? &p->regions[row->process] : &none;
-	bool first = row->process < r->d->nprocesses &&
-		     r->d->processes[row->process].pid == r->d->threads[row->thread].tid;
 
-	if (first || t->team.begins || !t->team.calls)
+	if (!is_worker(r, row->process, row->thread))
 		return;
 	if (t->team.shares)
 		divide_worker(row, t, regions, inside);
 	else
 		divide_unseen(row, t, regions, inside);
+}
+
+void workers_forget_idle(const struct report *r, struct deed *deed)
+{
+	uint32_t thread = deed->thread;
+
+	if (deed->doing == DOING_WORK && deed->inside == NO_INDEX && thread < r->profile->nthreads &&
+	    r->profile->threads[thread].team.shares && is_worker(r, r->d->threads[thread].process, thread))
+		*deed = deed_unknown(thread);
 }

@@ -224,6 +224,19 @@ static size_t column_of(struct columns *c, const char *name, bool add)
 	return c->count++;
 }
 
+/* A null where others have an object, whose columns are there. */
+static bool is_unknown_object(const struct columns *c, const char *name, const char *value)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(value, "null", 4))
+		return false;
+	for (size_t i = 0; i < c->count; i++)
+		if (!strncmp(c->names[i], name, length) && c->names[i][length] == '.')
+			return true;
+	return false;
+}
+
 /* Goes over the keys of a row: learns the columns, or notes the cells. before: "outer." 0 or -ENOMEM. */
 static int take_object(struct columns *c, const char *object, const char *before, bool learn)
 {
@@ -240,7 +253,8 @@ static int take_object(struct columns *c, const char *object, const char *before
 		error = name.failed ? -ENOMEM : 0;
 		if (!error && *value == '{') {
 			error = take_object(c, value, (char *)name.data, learn);
-		} else if (!error && (is_scalar(value) || is_list_of_scalars(value))) {
+		} else if (!error && (is_scalar(value) || is_list_of_scalars(value)) &&
+			   !is_unknown_object(c, (char *)name.data, value)) {
 			column = column_of(c, (char *)name.data, learn);
 			if (column == NO_COLUMN)
 				error = learn && c->count < COLUMNS_MOST ? -ENOMEM : 0;
@@ -290,10 +304,23 @@ static int take_all(struct columns *c, const char *value, FILE *out)
 	return error;
 }
 
-static int print_table(const char *value, FILE *out)
+/* Those of "a,b,...". 0 or -ENOMEM. */
+static int add_columns(struct columns *c, const char *list)
+{
+	char *names = strdup(list), *rest = NULL;
+	int error = names ? 0 : -ENOMEM;
+
+	for (char *name = names ? strtok_r(names, ",", &rest) : NULL; name && !error; name = strtok_r(NULL, ",", &rest))
+		if (column_of(c, name, true) == NO_COLUMN)
+			error = -ENOMEM;
+	free(names);
+	return error;
+}
+
+static int print_table(const char *value, const char *columns, FILE *out)
 {
 	struct columns c = { 0 };
-	int error = take_all(&c, value, NULL);
+	int error = add_columns(&c, columns) ?: take_all(&c, value, NULL);
 
 	c.cells = calloc(c.count + 1, sizeof(*c.cells));
 	if (!c.cells)
@@ -361,21 +388,38 @@ static int refuse(struct tables *t, const char *name)
 	return -EINVAL;
 }
 
-int csv_print(const char *json, const char *name, const char *table, FILE *out)
+/* Of the table that was found at this path of keys; NULL: the value itself is one. 0 or -errno. */
+static int print_found(const char *value, const char *name, const char *path, csv_columns_of *columns, FILE *out)
+{
+	char *full = NULL;
+	int error;
+
+	if (asprintf(&full, "%s%s%s", name, path ? "." : "", path ?: "") < 0)
+		return -ENOMEM;
+	error = print_table(value, columns ? columns(full) : "", out);
+	free(full);
+	return error;
+}
+
+int csv_print(const char *json, const char *name, const char *table, csv_columns_of *columns, FILE *out)
 {
 	struct tables t = { .wanted = table };
 	const char *value = skip_blanks(json);
 	int error;
 
 	if (*value == '[' && !table)
-		return print_table(value, out);
+		return print_found(value, name, NULL, columns, out);
 	error = *value == '{' ? find_tables(&t, value, "") : 0;
-	if (!error && t.count == 1)
-		error = print_table(t.found, out);
-	else if (!error && !t.names.size && !table && *value == '{')
-		error = print_table(value, out);
-	else if (!error)
+	if (!error && t.count == 1 && !table) {
+		buffer_put(&t.names, "", 1); /* there is one name */
+		error = t.names.failed ? -ENOMEM : print_found(t.found, name, (char *)t.names.data, columns, out);
+	} else if (!error && t.count == 1) {
+		error = print_found(t.found, name, table, columns, out);
+	} else if (!error && !t.names.size && !table && *value == '{') {
+		error = print_found(value, name, NULL, columns, out);
+	} else if (!error) {
 		error = refuse(&t, name);
+	}
 	buffer_free(&t.names);
 	return error;
 }

@@ -200,6 +200,31 @@ static void print_line(const struct table *t, FILE *out, char **cells, const siz
 	fputc('\n', out);
 }
 
+static bool says(const char *text, const char *legend)
+{
+	size_t length = strlen(legend);
+
+	for (const char *at = text; (at = strstr(at, legend)); at++)
+		if ((at == text || at[-1] == ' ') && (!at[length] || at[length] == ';'))
+			return true;
+	return false;
+}
+
+char *table_legends(const struct table *t, unsigned width, char *text, size_t room)
+{
+	size_t widths[TABLE_COLUMNS] = { 0 }, at = 0;
+	bool shown[TABLE_COLUMNS];
+
+	*text = '\0';
+	memset(shown, true, sizeof(shown));
+	measure(t, widths);
+	fit(t, widths, shown, width);
+	for (size_t i = 0; i < t->ncolumns && at < room; i++)
+		if (shown[i] && t->columns[i].legend && !says(text, t->columns[i].legend))
+			at += snprintf(text + at, room - at, "%s%s", at ? "; " : "", t->columns[i].legend);
+	return text;
+}
+
 int table_print(const struct table *t, FILE *out, unsigned width)
 {
 	size_t widths[TABLE_COLUMNS] = { 0 }, last = 0;

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a reader trips over: legends of columns that are not there, headings without rows, symptoms beside their cause."""
+import json
+
+import pytest
+
+import composed
+import gaspbpf
+from test_report_terminal import OnTerminal
+
+pytestmark = pytest.mark.files
+S = 10**9
+
+
+def shown(recording, *arguments, width=200):
+    result = gaspbpf.run("report", recording, *arguments, env={"COLUMNS": str(width)})
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def told(recording):
+    return json.loads(gaspbpf.run("report", recording, "--json").stdout)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def scheduled(tid, queued, run=5.0):
+    return f"scheduled {tid} {10 * S} {int(run * S)} {int(queued * S)} 2 0\n"
+
+
+def heading(text, title):
+    """What stands in brackets behind the title."""
+    return words(text[text.index(f"\n{title}") + len(title) + 1:]).split(")")[0]
+
+
+@pytest.mark.parametrize("section, title, width, legends, beyond", [
+    ("threads", "Threads", 60, ["queued: "], ["CPU: "]),
+    ("threads", "Threads", 48, ["outside: "], ["CPU: ", "queued: "]),
+    ("threads", "Threads", 200, ["CPU: ", "queued: ", "cost: ", "outside: "], []),
+    ("delays", "Who is waited for", 62, ["passed on: "], ["share: "]),
+    ("delays", "Who is waited for", 200, ["passed on: ", "share: of all that is waited"], []),
+])
+def test_a_column_that_is_left_out_has_no_legend(tmp_path, section, title, width, legends, beyond):
+    recording = composed.compose(tmp_path / "run.gasp", composed.LATE_SENDER + scheduled(1, 0.1) + f"end {10 * S}\n")
+    status, text = OnTerminal("report", recording, "--section", section, "--color=never", width=width).finish()
+    assert status == 0, text
+    said = heading(text.replace("\r", ""), title)
+    assert all(legend in said for legend in legends), said
+    assert not any(legend in said for legend in beyond), said
+
+
+def test_no_heading_without_rows(tmp_path):
+    """Nobody has waited: that is said, or what is not known of it."""
+    together = composed.ranks(2, init=False) + "".join(
+        composed.call(rank + 1, 100, 110, "MPI_Barrier", **{"comm.id": 0, "comm.rank": rank}) for rank in range(2))
+    recording = composed.compose(tmp_path / "together.gasp", together)
+    assert shown(recording, "--section", "wait_states").strip() == "Wait states: this recording has nothing of it."
+    alone = composed.compose(tmp_path / "alone.gasp", composed.ranks(2, init=False) + composed.send(1, 100, 110, 1))
+    text = shown(alone, "--section", "wait_states")
+    assert "Wait states\nNot known for 1 sends and receives" in text and "Longest" not in text
+
+
+@pytest.mark.parametrize("queued, noted, starved", [
+    ((0.2, 0.1, 0.2), False, False), ((0.8, 0.1, 0.5), True, False), ((1.2, 0.1, 0.5), False, True)])
+def test_a_cpu_is_lacking_now_and_then(tmp_path, queued, noted, starved):
+    """Too little for a finding is told nevertheless, once."""
+    ranks = composed.ranks(3) + "".join(scheduled(tid, ns) for tid, ns in enumerate(queued, 1))
+    recording = composed.compose(tmp_path / "run.gasp", ranks + f"end {10 * S}\n")
+    text = words(shown(recording, "--section", "threads"))
+    note = "ranks 0, 2 could run and had no CPU for 6 % of their time since their first calls (1.300 s in all; the " \
+           "most: rank 0, 8 %): too little for a finding"
+    assert (note in text) == noted and ("too little for a finding" in text) == noted
+    assert any(finding["kind"] == "starved" for finding in told(recording)["findings"]) == starved
+
+
+def of_a_team():
+    """Thread 1 begins ten regions at omp.c:10; between its shares thread 2 waits for the next."""
+    text = "process 1 -1\nthread 1 2\n"
+    for at in range(0, 10_000, 1000):
+        text += composed.call(2, at + 20, at + 600, "fn", depth=0, site="libgomp.c:99")
+        text += composed.call(1, at + 10, at + 300, "fn", depth=1, site="libgomp.c:55")
+        text += composed.call(1, at, at + 700, "GOMP_parallel", site="omp.c:10")
+        text += "".join(composed.call(tid, at + start, at + 800, "GOMP_barrier")
+                        for tid, start in ((1, 710), (2, 780)))
+    return text
+
+
+def test_a_share_of_a_region_is_called_by_nobodys_line(tmp_path):
+    """A runtime calls it, always from the same place: the function has a name, the region has the line."""
+    recording = composed.compose(tmp_path / "run.gasp", of_a_team())
+    by_line = shown(recording, "--by", "line")
+    assert "libgomp.c" not in by_line and "\nfn " in by_line and "\nomp.c:10" in by_line
+    sites = shown(recording, "--section", "sites")
+    assert "libgomp.c" not in sites and "omp.c:10" in sites
+
+
+def test_a_worker_between_its_shares_does_not_compute(tmp_path):
+    """It waits for the next region: nobody waits for what it does then."""
+    recording = composed.compose(tmp_path / "run.gasp", of_a_team())
+    parts = told(recording)["critical_path"]["parts"]
+    assert not [part for part in parts if part["does"] == "outside" and not part["inside"]
+                and any(thread["tid"] == 2 for thread in part["threads"])]
+
+
+@pytest.mark.parametrize("ran, queued, does", [
+    (9.9, 0, "computes"), (5.5, 4.4, "computes"), (5, 0.4, "is outside of calls"), (None, 0, "is outside of calls")])
+def test_who_may_have_slept_does_not_compute(tmp_path, ran, queued, does):
+    """Rank 1 comes late by 0.8 s each time, in which it is in no call; the kernel tells how long it can have slept."""
+    late = composed.ranks(2) + "".join(
+        composed.call(tid, at + early, at + S, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+        for at in range(0, 10 * S, S) for tid, early in ((1, S // 10), (2, S * 9 // 10)))
+    kernel = scheduled(2, queued, ran) if ran is not None else ""
+    recording = composed.compose(tmp_path / "run.gasp", late + kernel + f"end {10 * S}\n")
+    delay, = [finding for finding in told(recording)["findings"] if finding["kind"] == "delay"]
+    assert delay["text"].startswith(f"rank 1 {does} (")
+    word = "computes" if does == "computes" else "outside"
+    assert f"\nrank 1 {word} " in shown(recording, "--section", "delays")
+    assert ("outside of calls" if word == "outside" else "computes") in delay["text"]
+
+
+def late_and_slow(late, alone):
+    """Rank 1 is late at each barrier by so many us; in MPI_Bcast each rank is for so many, and waits for nobody."""
+    text, at = composed.ranks(2), 10**6
+    for _ in range(10):
+        for tid, early in (1, 0), (2, late * 1000):
+            text += composed.call(tid, at + early + 1000, at + 1_000_000, "MPI_Barrier",
+                                  **{"comm.id": 0, "comm.rank": tid - 1})
+            text += composed.call(tid, at + 1_000_100, at + 1_000_100 + alone * 1000, "MPI_File_read_at", fh=7)
+        at += 2_000_000
+    return text
+
+
+def test_a_symptom_stands_below_its_cause(tmp_path):
+    """The barrier takes most of the time since rank 1 is late: one finding, the cause."""
+    recording = composed.compose(tmp_path / "run.gasp", late_and_slow(900, 100))
+    findings = told(recording)["findings"]
+    assert [finding["kind"] for finding in findings] == ["delay"]
+    seen, = findings[0]["seen_as"]
+    assert seen["kind"] == "hot_event" and seen["event"] == "GASP_MPI_BARRIER" and not seen["seen_as"]
+    text = words(shown(recording, "--section", "findings"))
+    assert " seen as: GASP_MPI_BARRIER takes " in text and "2. " not in text
+    assert "seen as: GASP_MPI_BARRIER takes " in words(shown(recording, "--explain", "1"))
+
+
+def test_what_no_cause_explains_is_a_finding(tmp_path):
+    """Beside the late rank both read a file for long: behind the symptom, the next event is looked at."""
+    recording = composed.compose(tmp_path / "run.gasp", late_and_slow(900, 500))
+    findings = told(recording)["findings"]
+    assert [(finding["kind"], finding["event"]) for finding in findings if finding["kind"] == "hot_event"] == [
+        ("hot_event", "GASP_MPI_FILE_READ_AT")]
+    assert [finding["seen_as"][0]["event"] for finding in findings if finding["seen_as"]] == ["GASP_MPI_BARRIER"]
+
+
+@pytest.mark.parametrize("queued, below", [(4, True), (1.5, False)])
+def test_what_a_lack_of_processors_may_look_like(tmp_path, queued, below):
+    text = composed.ranks(2) + "".join(composed.call(tid, S, 4 * S, "MPI_File_read_at", fh=7) + scheduled(tid, queued)
+                                       for tid in (1, 2))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    assert [finding["kind"] for finding in told(recording)["findings"]] == ["starved"] + ["hot_event"] * (not below)
+    assert ("may be seen as: GASP_MPI_FILE_READ_AT" in words(shown(recording))) == below
