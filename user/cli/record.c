@@ -22,6 +22,7 @@
 #include "cli/outputs.h"
 #include "cli/record_callers.h"
 #include "cli/record_flight.h"
+#include "cli/record_part.h"
 #include "cli/tools.h"
 #include "flight/flight.h"
 #include "observe/command.h"
@@ -45,6 +46,7 @@ struct options {
 	struct tools tools;
 	struct flight_options flight;
 	struct observing observing;
+	struct record_part part; /* of a job on several nodes */
 	uint64_t duration;
 	long callers;
 	bool quiet, json, all_symbols, no_hold, subtract_floor;
@@ -128,6 +130,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[2] = &o->tools;
 		state->child_inputs[3] = &o->flight;
 		state->child_inputs[4] = &o->choice.who;
+		state->child_inputs[5] = &o->part;
 		break;
 	case 'o':
 		return -cli_append(&o->outputs, argument);
@@ -160,6 +163,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		cli_need_processes(&o->choice, o->command, state);
+		if (o->part.folder && (o->outputs.count || o->command || o->flight.on))
+			argp_error(state, "--part-of: not with -o, --flight or a COMMAND");
 		if (o->flight.on)
 			record_flight_check(&o->flight, &o->outputs, state);
 		for (size_t i = 0; !o->flight.on && i < o->outputs.count; i++)
@@ -173,7 +178,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },  { &observing_parser, 0, NULL, 0 },
 					      { &tools_parser, 0, NULL, 0 },   { &flight_parser, 0, NULL, 0 },
-					      { &chooser_parser, 0, NULL, 0 }, { 0 } };
+					      { &chooser_parser, 0, NULL, 0 }, { &part_parser, 0, NULL, 0 },
+					      { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
 				    NULL,         NULL };
 
@@ -192,14 +198,15 @@ static char *command_line(int argc, char **argv)
 	return line;
 }
 
-static void describe_run(struct def_run *run, int argc, char **argv)
+/* node: its name, where it is not the host's; else NULL. */
+static void describe_run(struct def_run *run, int argc, char **argv, const char *node)
 {
 	struct utsname system;
 
 	run->command = command_line(argc, argv);
 	run->version = strdup(GASPBPF_VERSION);
 	if (!uname(&system)) {
-		run->host = strdup(system.nodename);
+		run->host = strdup(node ?: system.nodename);
 		run->kernel = strdup(system.release);
 	}
 	run->boot = clock_identity();
@@ -218,7 +225,8 @@ struct watch {
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
 	struct cost_meter cost;
-	struct flight *flight; /* NULL: none */
+	struct flight *flight;    /* NULL: none */
+	struct record_part *part; /* NULL: it is none */
 	struct callers callers;
 };
 
@@ -317,6 +325,8 @@ static void watch_job(struct watch *w)
 		now = clock_monotonic();
 		if (read_signals(w) || !job_alive(w->job))
 			break;
+		if (w->part && record_part_step(w->part, w->job))
+			break;
 		if (w->options->duration && now - w->started >= w->options->duration)
 			break;
 		if (now - w->shown >= STATUS_EVERY_NS)
@@ -369,6 +379,8 @@ static int leave(struct watch *w)
 
 	run->end = clock_monotonic();
 	run->end_realtime = clock_realtime();
+	if (w->part)
+		record_part_ended(w->part, job);
 	cost_end(&w->cost, run->end);
 	job_leave(job, show_leaving);
 	log_status("%s", "");
@@ -531,6 +543,13 @@ static const struct text_list *written_by(const struct options *o)
 	return o->outputs.count ? &o->outputs : o->flight.on ? &here : &nowhere;
 }
 
+static void begin_as_part(struct watch *w)
+{
+	record_part_wait(w->part, w->job, w->signals);
+	job_begin(w->job);
+	record_part_began(w->part, w->job);
+}
+
 static int run(struct watch *w, int *status)
 {
 	const struct options *o = w->options;
@@ -545,6 +564,8 @@ static int run(struct watch *w, int *status)
 			 : job_attach(job, o->observing.scope);
 	if (err)
 		return err;
+	if (w->part)
+		begin_as_part(w);
 	outputs_begin(outputs, &job->definitions);
 	if (o->subtract_floor)
 		reporter_subtract_floor(outputs->reporter);
@@ -569,7 +590,10 @@ static int run(struct watch *w, int *status)
 	err = leave(w);
 	control_close(job->control);
 	job->control = NULL;
-	err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
+	if (w->part)
+		record_part_done(w->part, job, !!err);
+	else
+		err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	*status = job_status(job);
 	close(w->signals);
@@ -598,8 +622,9 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	job->hold_children = !o->no_hold;
 	job->user = (struct job_user){ .ended = process_ended, .dump = dump, .context = w };
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
-	describe_run(&job->definitions.run, argc, argv);
-	outputs->keeps = !o->flight.on;
+	describe_run(&job->definitions.run, argc, argv, o->part.node);
+	job->begins_later = w->part;
+	outputs->keeps = !o->flight.on && !w->part;
 	if (!err)
 		err = outputs_open(outputs, o->flight.on ? &(struct text_list){ 0 } : &o->outputs);
 	if (!err)
@@ -622,10 +647,15 @@ int command_record(int argc, char **argv)
 	struct outputs outputs = { .recording_fd = -1, .spare_fd = -1, .kept = { .fd = -1 } };
 	struct kept_process kept[TOOLS_MOST];
 	struct watch w = { .job = &job, .outputs = &outputs, .options = &o, .tools = &o.tools };
-	int err, status = 0;
+	int err = 0, status = 0;
 
 	cli_parse(&parser, argc, argv, &o);
-	err = prepare(&w, &o, kept, argc, argv);
+	if (o.part.folder) {
+		w.part = &o.part;
+		o.quiet = true;
+		err = record_part_open(&o.part, &o.outputs);
+	}
+	err = err ?: prepare(&w, &o, kept, argc, argv);
 	if (!err)
 		err = run(&w, &status);
 	tools_free(&o.tools);
@@ -636,5 +666,7 @@ int command_record(int argc, char **argv)
 	job_free(&job);
 	choice_free(&o.choice);
 	free(o.outputs.items);
-	return cli_status("record", err) ?: status;
+	status = cli_status("record", err) ?: status;
+	record_part_free(&o.part);
+	return status;
 }
