@@ -20,6 +20,8 @@ static void print_process(const struct printer *p, uint32_t index)
 	for (size_t i = 0; i < p->r->nthreads; i++)
 		threads += p->r->threads[i].process == index;
 	fprintf(p->out, "  %s", label_with_pid(&who, label, sizeof(label)));
+	if (process_node(p->r->d, index))
+		fprintf(p->out, " on %s", log_safe(process_node(p->r->d, index)));
 	if (def->others) {
 		fputs(": those that ended too long ago, came too many at a time, or ended before a look at them\n",
 		      p->out);

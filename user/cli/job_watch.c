@@ -151,7 +151,7 @@ static void say_begin(const struct job_watch *w, const struct sums *s)
 /* All are ready that will be, or patience is at its end. */
 static int begin(struct job_watch *w, const struct sums *s)
 {
-	size_t ready = nodes_in(w->nodes, PART_READY);
+	size_t ready = s->alive - s->waiting;
 	uint64_t waited = clock_monotonic() - w->started;
 
 	if (w->begin || w->stops || !ready || (s->waiting && waited < w->patience))
@@ -170,7 +170,7 @@ static bool is_hopeless(const struct job_watch *w, const struct sums *s)
 	bool ended = w->end && clock_realtime() > w->end + w->patience;
 
 	if (!w->begin)
-		return now - w->started > w->patience && !nodes_in(w->nodes, PART_READY);
+		return now - w->started > w->patience && s->alive == s->waiting;
 	for (size_t i = 0; i < w->nodes->hosts.count; i++) {
 		const struct node *node = &w->nodes->list[i];
 
@@ -234,7 +234,7 @@ int job_watch(struct job_watch *w)
 		err = err ?: begin(w, &s);
 		if (!err && is_hopeless(w, &s))
 			nodes_give_up(w->nodes);
-	} while (!err && nodes_running(w->nodes) && nodes_in(w->nodes, PART_DONE) < w->nodes->hosts.count);
+	} while (!err && nodes_running(w->nodes) && !nodes_over(w->nodes));
 	log_status("%s", "");
 	if (err)
 		return err;

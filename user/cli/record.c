@@ -590,9 +590,7 @@ static int run(struct watch *w, int *status)
 	err = leave(w);
 	control_close(job->control);
 	job->control = NULL;
-	if (w->part)
-		record_part_done(w->part, job, !!err);
-	else
+	if (!w->part)
 		err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	*status = job_status(job);
@@ -608,6 +606,7 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	struct process_choice wanted;
 	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids);
 
+	wanted.brief = w->part;
 	err = err ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 	if (err)
 		return err;
@@ -658,6 +657,8 @@ int command_record(int argc, char **argv)
 	err = err ?: prepare(&w, &o, kept, argc, argv);
 	if (!err)
 		err = run(&w, &status);
+	if (w.part && o.part.node)
+		record_part_done(w.part, &job, !!err);
 	tools_free(&o.tools);
 	callers_close(&w.callers);
 	flight_free(w.flight);

@@ -70,7 +70,7 @@ int record_part_open(struct record_part *part, struct text_list *outputs)
 
 static bool tell(const struct record_part *part, const struct job *job, enum part_state state, uint64_t at, int status)
 {
-	struct capture_totals totals = capture_totals(job->capture);
+	struct capture_totals totals = job->capture ? capture_totals(job->capture) : (struct capture_totals){ 0 };
 	uint64_t start = job->definitions.run.start, now = clock_monotonic();
 	struct part_news news = { .state = state,
 				  .at = at,
@@ -164,8 +164,7 @@ void record_part_ended(const struct record_part *part, const struct job *job)
 
 void record_part_done(const struct record_part *part, const struct job *job, int status)
 {
-	if (job->capture)
-		tell(part, job, PART_DONE, clock_realtime(), status);
+	tell(part, job, PART_DONE, clock_realtime(), status);
 }
 
 void record_part_free(struct record_part *part)

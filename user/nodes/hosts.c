@@ -20,6 +20,19 @@
 #define DIGITS_MOST 9
 #define FILE_MOST (16u << 20) /* bytes */
 
+bool hosts_are_fit(const char *list)
+{
+	size_t inside = 0;
+
+	for (const char *at = list; *at; at++) {
+		inside += *at == '[';
+		inside -= inside && *at == ']';
+		if (!isalnum((unsigned char)*at) && !strchr("._-,[]", *at))
+			return false;
+	}
+	return *list && !inside;
+}
+
 static int refuse(const char *name)
 {
 	log_error("%s: not a host's name: give letters, digits, '.', '_' and '-', as in n[1-16],login2",

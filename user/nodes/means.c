@@ -26,7 +26,7 @@ static const char *const ssh[] = { "ssh", "-x", "-o", "BatchMode=yes", "--", "%h
 static const char *const mpiexec[] = { "mpiexec", "-n", "1", "-host", "%h", NULL };
 
 static const struct means table[] = {
-	{ .program = "srun", .manager = true, .line = srun },
+	{ .program = "srun", .gone = "srun: error: ", .manager = true, .line = srun },
 	{ .program = "clush", .shell = true, .line = clush },
 	{ .program = "pdsh", .shell = true, .line = pdsh },
 	{ .program = "ssh", .shell = true, .each = true, .line = ssh },

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -130,6 +131,10 @@ static struct node *find_node(const struct nodes *nodes, const char *name, size_
 static void take_news(struct node *node, const struct part_news *news)
 {
 	node->heard = clock_monotonic();
+	if (news->state == PART_DONE && news->status) {
+		node->lost = true;
+		return;
+	}
 	node->last = *news;
 	if (news->state < node->state)
 		return;
@@ -174,24 +179,56 @@ static void say_once(struct nodes *nodes, const struct node *node, const char *t
 	log_warn("%s%s%s", node ? node->name : "", node ? ": " : "", log_safe(text));
 }
 
+static void note(struct node *node, const char *text, bool lost)
+{
+	char *copy = strdup(text);
+
+	if (copy) {
+		free(node->why);
+		node->why = copy;
+	}
+	node->lost |= lost && node->state < PART_DONE;
+}
+
+/* "srun: error: n[2-3]: tasks 1-2: Killed": the means knows before its own end who is gone. */
+static void note_gone(struct nodes *nodes, const char *line)
+{
+	const char *told = nodes->means->gone, *names = told ? strstr(line, told) : NULL;
+	const char *end = names ? strstr(names + strlen(told), ": task") : NULL;
+	struct hosts gone = { 0 };
+	char list[1024];
+
+	if (!end || (size_t)snprintf(list, sizeof(list), "%.*s", (int)(end - names - strlen(told)),
+				     names + strlen(told)) >= sizeof(list))
+		return;
+	if (!hosts_are_fit(list) || hosts_add(&gone, list)) /* refused: more than that is not known */
+		gone.count = 0;
+	for (size_t i = 0; i < gone.count; i++) {
+		struct node *node = find_node(nodes, gone.names[i], strlen(gone.names[i]));
+
+		if (node)
+			note(node, end + strlen(": "), true);
+	}
+	hosts_free(&gone);
+}
+
 /* "gaspbpf: NODE: what: why", or whatever the means itself says. */
 static void take_error(struct nodes *nodes, struct starter *starter, const char *line)
 {
 	const char *own = strstr(line, PREFIX), *text = own ? own + strlen(PREFIX) : line, *colon = strstr(text, ": ");
 	struct node *node = own && colon ? find_node(nodes, text, colon - text) : NULL;
 
-	if (node) {
+	if (!*text)
+		return;
+	if (node)
 		text = colon + 2;
-		free(node->why);
-		node->why = strdup(text);
-	} else
+	else if (starter->node)
 		node = starter->node;
-	if (node && !own && *text) {
-		free(node->why);
-		node->why = strdup(text);
-	}
-	if (*text)
-		say_once(nodes, node, text);
+	else if (!own)
+		note_gone(nodes, line);
+	if (node)
+		note(node, text, false);
+	say_once(nodes, node, text);
 }
 
 typedef void take_line(struct nodes *nodes, struct starter *starter, const char *line);
@@ -300,13 +337,12 @@ size_t nodes_in(const struct nodes *nodes, enum part_state state)
 	return count;
 }
 
-size_t nodes_lost(const struct nodes *nodes)
+bool nodes_over(const struct nodes *nodes)
 {
-	size_t count = 0;
-
 	for (size_t i = 0; i < nodes->hosts.count; i++)
-		count += nodes->list[i].lost;
-	return count;
+		if (!nodes->list[i].lost && nodes->list[i].state < PART_DONE)
+			return false;
+	return true;
 }
 
 bool nodes_running(const struct nodes *nodes)

@@ -80,7 +80,8 @@ int nodes_start(struct nodes *nodes, char *const *command);
 int nodes_serve(struct nodes *nodes, int wake, int patience);
 /* How many are in this state, or beyond; those that were lost later count. */
 size_t nodes_in(const struct nodes *nodes, enum part_state state);
-size_t nodes_lost(const struct nodes *nodes);
+/* Is each of them done, or lost? */
+bool nodes_over(const struct nodes *nodes);
 /* Does any starter run still? */
 bool nodes_running(const struct nodes *nodes);
 /* Those that are not done are given up, and their starters ended. */

@@ -20,11 +20,15 @@ void words_free(struct words *words);
 /* A means of starting a command on nodes; means.c has the table of them. */
 struct means {
 	const char *program;
+	const char *gone;        /* what it says before the names of nodes whose command has ended badly; NULL: nothing */
 	bool manager;            /* it is for a job of the resource manager, and knows the job's nodes */
 	bool each;               /* one process a node; else one for all of them */
 	bool shell;              /* a shell on the node reads what it is told */
 	const char *const *line; /* its words: %j the job, %n the number of nodes, %h their names, joined by commas */
 };
+
+/* hosts.c: may this be a list of hosts? */
+bool hosts_are_fit(const char *list);
 
 /* By its name, or where that is NULL the first one that is installed and fits; NULL: none, said. */
 const struct means *means_find(const char *name, bool manager);
