@@ -66,6 +66,7 @@ static void put_processes(void *state, const struct report *r, struct json *j)
 		json_key_string(j, "unit", p->rank >= 0 ? p->unit : NULL);
 		json_key_int_known(j, "status", p->exit_code, p->has_exit);
 		json_key_string(j, "job", p->job);
+		json_key_string(j, "node", process_node(r->d, i));
 		json_key_bool(j, "others", p->others);
 		json_key_bool(j, "has_ended", p->end);
 		json_end_object(j);

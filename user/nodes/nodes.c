@@ -206,7 +206,7 @@ static void note_gone(struct nodes *nodes, const char *line)
 	for (size_t i = 0; i < gone.count; i++) {
 		struct node *node = find_node(nodes, gone.names[i], strlen(gone.names[i]));
 
-		if (node)
+		if (node && !node->lost && node->state < PART_DONE) /* else it was us */
 			note(node, end + strlen(": "), true);
 	}
 	hosts_free(&gone);

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gaspbpf job on a real Slurm of four nodes: an MPI job with a rank on each of them, observed from the login node."""
+import json
+import os
+import re
+import signal
+
+import pytest
+
+import clusters
+import gaspbpf
+
+NODES = ["n1", "n2", "n3", "n4"]
+LATE = gaspbpf.TOP / "tests" / "workloads" / "pathology" / "mpi.c"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    there = clusters.Cluster()
+    yield there
+    there.stop()
+
+
+def line_of(text):
+    """Where the job's source has it."""
+    return next(at for at, line in enumerate(LATE.read_text().splitlines(), 1) if text in line)
+
+
+def watch(cluster, observe, number, output, *options):
+    return observe("job", "--slurm", number, "-o", output, *options, env=cluster.environment, ready="observing")
+
+
+def wait_for_calls(output):
+    """Until each node has written some of its calls, which come after what it says of itself at the beginning."""
+    parts = [output.with_name(output.name + ".nodes") / f"{node}.gasp" for node in NODES]
+    gaspbpf.wait_for(lambda: all(part.exists() and part.stat().st_size for part in parts), "recordings")
+    began = [part.stat().st_size for part in parts]
+    gaspbpf.wait_for(lambda: all(part.stat().st_size > size for part, size in zip(parts, began)), "calls in them")
+
+
+def report_of(recording):
+    done = gaspbpf.run("report", "--json", recording)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path):
+    number, output = cluster.job(), tmp_path / "run.gasp"
+    done = gaspbpf.run("job", "--slurm", number, "-d", "2s", "-o", output, env=cluster.environment)
+    cluster.end_job(number)
+    assert done.returncode == 0, done.stderr
+    findings = " ".join(done.stdout.partition("Findings\n")[2].partition("\n\n")[0].split())
+    assert re.search(rf"rank 2 on n3 computes \(from one mpi\.c:{line_of('MPI_Barrier')} in meet to the next\)", findings)
+    report = report_of(output)
+    # each node has its own rank, and no other's
+    where = {process["rank"]: process["node"] for process in report["processes"]}
+    assert where == dict(enumerate(NODES))
+    assert [node["host"] for node in report["nodes"]] == NODES
+    assert not any(node["cut"] for node in report["nodes"])
+    assert sorted(tmp_path.iterdir()) == [output]  # the nodes' own are gone
+
+
+def test_a_killed_node_and_one_that_hangs_cost_their_own_parts(cluster, observe, tmp_path):
+    """After ^C the others are there as a whole; of these two, what they had written."""
+    number, output = cluster.job(), tmp_path / "run.gasp"
+    observation = watch(cluster, observe, number, output, "--patience", "6s", "--keep", "--", "-m", "mpi")
+    wait_for_calls(output)
+    parts = cluster.parts()
+    assert sorted(parts) == NODES
+    os.kill(parts["n2"], signal.SIGKILL)
+    os.kill(parts["n4"], signal.SIGSTOP)
+    status, out, errors = observation.stop()
+    cluster.end_job(number)
+    assert status == 0, errors
+    assert re.search(r"^gaspbpf: n2: its recording is cut: .*Killed", errors, re.MULTILINE)
+    assert re.search(r"^gaspbpf: n4: its recording is cut: it did not answer any more", errors, re.MULTILINE)
+    assert not re.search(r"^gaspbpf: n[13]: its recording", errors, re.MULTILINE)
+    report = report_of(output)
+    assert {node["host"]: node["cut"] for node in report["nodes"]} == {"n1": False, "n2": True, "n3": False, "n4": True}
+    assert all(thread["calls"] > 0 for thread in report["threads"]) and len(report["threads"]) == 4
+    assert clusters.processes(SLURM_CONF=cluster.environment["SLURM_CONF"], SLURM_STEP_ID="1") == {}
