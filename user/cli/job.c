@@ -17,43 +17,30 @@
 #include "cli/cli.h"
 #include "cli/job_watch.h"
 #include "cli/merging.h"
+#include "cli/on_nodes.h"
 #include "cli/outputs.h"
 #include "nodes/nodes.h"
 #include "util/format.h"
 #include "util/log.h"
 
 struct options {
-	const char *slurm, *hostfile, *by, *output, *folder, *program;
-	struct text_list hosts;
-	char **more; /* for 'record' on each node */
-	uint64_t duration, patience;
-	bool json, quiet, keep, sudo;
+	struct on_nodes where;
+	const char *output, *folder;
+	uint64_t duration;
+	bool json, quiet, keep;
 };
 
-enum { OPTION_SLURM = 256, OPTION_HOSTS, OPTION_HOSTFILE, OPTION_BY, OPTION_FOLDER, OPTION_PROGRAM, OPTION_PATIENCE,
-       OPTION_KEEP, OPTION_SUDO, OPTION_JSON };
+enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON };
 
 static const struct argp_option option_list[] = {
-	{ "slurm", OPTION_SLURM, "JOBID", 0, "The job of this number, on all of its nodes", 1 },
-	{ "hosts", OPTION_HOSTS, "LIST", 0,
-	  "These nodes: n[1-16],login2; may repeat. Which processes there, options of 'record' behind -- say", 1 },
-	{ "hostfile", OPTION_HOSTFILE, "FILE", 0, "Nodes from a file, one on a line, as mpiexec has it", 1 },
-	{ "by", OPTION_BY, "PROGRAM", 0,
-	  "What starts gaspbpf on the nodes: srun (with --slurm), clush, pdsh, ssh or mpiexec; else the first of them "
-	  "that is installed",
-	  1 },
-	{ "output", 'o', "FILE.gasp", 0, "Where the recording of all goes", 2 },
+	{ "output", 'o', "FILE.gasp", 0, "Where the recording of all goes", 1 },
 	{ "duration", 'd', "TIME", 0, "Observe for TIME: 30 (seconds), 500ms, 2m; else until ^C or the end of the job",
-	  2 },
+	  1 },
 	{ "folder", OPTION_FOLDER, "DIR", 0,
-	  "A new folder that all nodes see under this name, for their recordings (default: FILE.gasp.nodes)", 2 },
-	{ "keep", OPTION_KEEP, NULL, 0, "Keep that folder", 2 },
-	{ "patience", OPTION_PATIENCE, "TIME", 0,
-	  "So long the others wait for a node that does not answer, at the start and at the end (default 30s)", 2 },
-	{ "program", OPTION_PROGRAM, "PATH", 0, "gaspbpf on the nodes, where it is not at this one's own path", 3 },
-	{ "sudo", OPTION_SUDO, NULL, 0, "Start it there by 'sudo -n'", 3 },
-	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 3 },
-	{ "quiet", 'q', NULL, 0, "No live line, no report", 3 },
+	  "A new folder that all nodes see under this name, for their recordings (default: FILE.gasp.nodes)", 1 },
+	{ "keep", OPTION_KEEP, NULL, 0, "Keep that folder", 1 },
+	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 2 },
+	{ "quiet", 'q', NULL, 0, "No live line, no report", 2 },
 	{ 0 }
 };
 
@@ -70,66 +57,27 @@ static const char about[] =
 	"  gaspbpf job --hosts n[1-16] -d 30s -o run.gasp -- --comm solver\n"
 	"  gaspbpf report run.gasp --by node\n";
 
-static void take_time(const char *option, const char *argument, uint64_t *time, struct argp_state *state)
-{
-	if (parse_time(argument, time) || !*time)
-		argp_error(state, "%s %s: not a time: use 30, 500ms, 2m", option, log_safe(argument));
-}
-
-static void check(const struct options *o, struct argp_state *state)
-{
-	bool listed = o->hosts.count || o->hostfile;
-
-	if (!o->slurm && !listed)
-		argp_error(state, "which job? for example: --slurm 4711, or --hosts n[1-16] -- --comm solver");
-	if (o->slurm && listed)
-		argp_error(state, "--slurm knows the job's nodes: leave --hosts and --hostfile out");
-	if (!o->slurm && !o->more)
-		argp_error(state, "which processes on these hosts? options of 'record' say it: -- --comm solver, "
-				  "-- --user NAME, -- --job ID");
-	if (o->more && **o->more != '-')
-		argp_error(state, "what is '%s'? options of 'record' stand behind --", log_safe(*o->more));
-	if (!o->output)
-		argp_error(state, "where to? say -o run.gasp, for example");
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
 
 	switch (key) {
-	case OPTION_SLURM:
-		o->slurm = argument;
-		return 0;
-	case OPTION_HOSTS:
-		return -cli_append(&o->hosts, argument);
-	case OPTION_HOSTFILE:
-		o->hostfile = argument;
-		return 0;
-	case OPTION_BY:
-		o->by = argument;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->where;
 		return 0;
 	case 'o':
 		output_check_recording(state, argument);
 		o->output = argument;
 		return 0;
 	case 'd':
-		take_time("-d", argument, &o->duration, state);
-		return 0;
-	case OPTION_PATIENCE:
-		take_time("--patience", argument, &o->patience, state);
+		if (parse_time(argument, &o->duration) || !o->duration)
+			argp_error(state, "-d %s: not a time: use 30, 500ms, 2m", log_safe(argument));
 		return 0;
 	case OPTION_FOLDER:
 		o->folder = argument;
 		return 0;
-	case OPTION_PROGRAM:
-		o->program = argument;
-		return 0;
 	case OPTION_KEEP:
 		o->keep = true;
-		return 0;
-	case OPTION_SUDO:
-		o->sudo = true;
 		return 0;
 	case OPTION_JSON:
 		o->json = true;
@@ -138,15 +86,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->quiet = true;
 		return 0;
 	case ARGP_KEY_ARGS:
-		o->more = state->argv + state->next;
+		o->where.more = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
-		check(o, state);
+		if (!on_nodes_wanted(&o->where))
+			argp_error(state, "which job? for example: --slurm 4711, or --hosts n[1-16] -- --comm solver");
+		on_nodes_check(&o->where, state);
+		if (!o->output)
+			argp_error(state, "where to? say -o run.gasp, for example");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
+
+static const struct argp_child children[] = { { &on_nodes_parser, 0, NULL, 0 }, { 0 } };
 
 /* --- the folder that all nodes see --------------------------------------------- */
 
@@ -237,42 +191,6 @@ static void folder_close(struct folder *folder)
 	caller_free(&folder->caller);
 }
 
-/* --- the command on each node -------------------------------------------------- */
-
-static int own_program(char **path)
-{
-	char text[4096];
-	ssize_t n = readlink("/proc/self/exe", text, sizeof(text) - 1);
-
-	if (n < 0) {
-		log_error("where gaspbpf itself is cannot be told: say --program PATH");
-		return -errno;
-	}
-	text[n] = 0;
-	*path = strdup(text);
-	return *path ? 0 : -ENOMEM;
-}
-
-static int start(struct nodes *nodes, const struct options *o, const struct folder *folder)
-{
-	struct text_list words = { 0 };
-	char *program = NULL;
-	int err = o->program ? 0 : own_program(&program);
-	char *const all[] = { o->sudo ? "sudo" : NULL, o->sudo ? "-n" : NULL, program ?: (char *)o->program, "record",
-			      "--part-of", folder->path, nodes->job ? "--slurm-job" : NULL, nodes->job };
-
-	for (size_t i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++)
-		err = all[i] ? cli_append(&words, all[i]) : 0;
-	for (char **more = o->more; !err && more && *more; more++)
-		err = cli_append(&words, *more);
-	err = err ?: cli_append(&words, NULL);
-	if (!err)
-		err = nodes_start(nodes, words.items);
-	free(words.items);
-	free(program);
-	return err;
-}
-
 /* --- the result ------------------------------------------------------------------ */
 
 static int merge_all(const struct options *o, const struct folder *folder, const struct nodes *nodes, int stop)
@@ -318,9 +236,8 @@ static int observe(const struct options *o, struct nodes *nodes, struct folder *
 	struct job_watch watch = { .nodes = nodes,
 				   .orders = folder->fd,
 				   .duration = o->duration,
-				   .patience = o->patience,
 				   .quiet = o->quiet };
-	int err = start(nodes, o, folder);
+	int err = on_nodes_start(&o->where, nodes, (const char *[]){ "record", "--part-of", folder->path, NULL });
 
 	watch.signals = cli_block_signals(0);
 	err = err ?: watch.signals < 0 ? watch.signals : job_watch(&watch);
@@ -331,25 +248,16 @@ static int observe(const struct options *o, struct nodes *nodes, struct folder *
 	return err;
 }
 
-static int find(struct nodes *nodes, const struct options *o)
-{
-	int err = o->hostfile ? hosts_read(&nodes->hosts, o->hostfile) : 0;
-
-	for (size_t i = 0; !err && i < o->hosts.count; i++)
-		err = hosts_add(&nodes->hosts, o->hosts.items[i]);
-	return err ?: nodes_find(nodes, o->slurm, o->by);
-}
-
 int command_job(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse, "[-- OPTIONS OF RECORD...]", about, NULL, NULL, NULL };
-	struct options o = { .patience = 30000000000 };
+	static const struct argp argp = { option_list, parse, "[-- OPTIONS OF RECORD...]", about, children, NULL, NULL };
+	struct options o = { 0 };
 	struct nodes nodes = { 0 };
 	struct folder folder = { .fd = -1 };
 	int err, status;
 
 	cli_parse(&argp, argc, argv, &o);
-	err = find(&nodes, &o) ?: folder_open(&folder, &o);
+	err = on_nodes_find(&o.where, &nodes) ?: folder_open(&folder, &o);
 	if (!err)
 		err = observe(&o, &nodes, &folder);
 	if (folder.path && !o.keep && (!err || !nodes_in(&nodes, PART_OBSERVING)))
@@ -358,7 +266,7 @@ int command_job(int argc, char **argv)
 		log_warn("%s: the nodes' recordings are kept there", log_safe(folder.path));
 	nodes_free(&nodes);
 	folder_close(&folder);
-	free(o.hosts.items);
+	on_nodes_free(&o.where);
 	if (err == -EINTR) {
 		log_error("job: interrupted: %s was not written", log_safe(o.output));
 		return STATUS_INTERRUPTED;

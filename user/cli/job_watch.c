@@ -154,7 +154,7 @@ static int begin(struct job_watch *w, const struct sums *s)
 	size_t ready = s->alive - s->waiting;
 	uint64_t waited = clock_monotonic() - w->started;
 
-	if (w->begin || w->stops || !ready || (s->waiting && waited < w->patience))
+	if (w->begin || w->stops || !ready || (s->waiting && waited < w->nodes->patience))
 		return 0;
 	log_status("%s", "");
 	if (s->waiting)
@@ -167,15 +167,15 @@ static int begin(struct job_watch *w, const struct sums *s)
 static bool is_hopeless(const struct job_watch *w, const struct sums *s)
 {
 	uint64_t now = clock_monotonic();
-	bool ended = w->end && clock_realtime() > w->end + w->patience;
+	bool ended = w->end && clock_realtime() > w->end + w->nodes->patience;
 
 	if (!w->begin)
-		return now - w->started > w->patience && s->alive == s->waiting;
+		return now - w->started > w->nodes->patience && s->alive == s->waiting;
 	for (size_t i = 0; i < w->nodes->hosts.count; i++) {
 		const struct node *node = &w->nodes->list[i];
 
 		if (!node->lost && node->state != PART_DONE &&
-		    now - (node->heard ? node->heard : w->started) < w->patience)
+		    now - (node->heard ? node->heard : w->started) < w->nodes->patience)
 			return ended;
 	}
 	return s->alive;

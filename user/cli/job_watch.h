@@ -11,7 +11,7 @@ struct job_watch {
 	struct nodes *nodes;
 	int orders;                  /* the file of orders */
 	int signals;                 /* signalfd */
-	uint64_t duration, patience; /* ns; duration 0: until it is stopped, or the job ends */
+	uint64_t duration;           /* ns; 0: until it is stopped, or the job ends */
 	bool quiet;
 	uint64_t started, shown;          /* ns, CLOCK_MONOTONIC */
 	uint64_t begin, end;              /* ns, CLOCK_REALTIME: as ordered; 0: not yet */

@@ -145,6 +145,23 @@ static void take_news(struct node *node, const struct part_news *news)
 	node->state = news->state;
 }
 
+/* False: there are none in it. */
+static bool take_bytes(struct nodes *nodes, struct starter *starter, const char *line)
+{
+	struct buffer some = { 0 };
+	const char *name;
+	size_t length;
+	bool are_some = part_take_bytes(line, &name, &length, &some);
+	struct node *node = are_some ? starter->node ?: find_node(nodes, name, length) : NULL;
+
+	if (node && node->handed.size < LINE_MOST) {
+		buffer_put(&node->handed, some.data, some.size);
+		node->handed.failed |= some.failed;
+	}
+	buffer_free(&some);
+	return are_some;
+}
+
 static void take_output(struct nodes *nodes, struct starter *starter, const char *line)
 {
 	struct part_news news;
@@ -154,9 +171,7 @@ static void take_output(struct nodes *nodes, struct starter *starter, const char
 		node = starter->node ?: find_node(nodes, news.node, strlen(news.node));
 		if (node)
 			take_news(node, &news);
-	} else if (nodes->take)
-		nodes->take(nodes->context, line);
-	else if (*line)
+	} else if (!take_bytes(nodes, starter, line) && *line)
 		log_warn("%s", log_safe(line));
 }
 
@@ -413,7 +428,10 @@ void nodes_free(struct nodes *nodes)
 		free_stream(&nodes->starters[i].errors);
 	}
 	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++)
+	{
 		free(nodes->list[i].why);
+		buffer_free(&nodes->list[i].handed);
+	}
 	for (size_t i = 0; i < nodes->nwords; i++)
 		free(nodes->words[i].text);
 	free(nodes->words);

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "nodes/part.h"
+#include "util/buffer.h"
 
 struct means;
 
@@ -36,6 +37,7 @@ struct node {
 	uint64_t began, ended; /* ns, CLOCK_REALTIME; 0: not yet */
 	struct part_news last;
 	char *why; /* the last error that it told; NULL: none */
+	struct buffer handed; /* what it has handed over (part_hand_over()) */
 };
 
 /* Something that a node says, or several the same. */
@@ -60,15 +62,13 @@ struct starter {
 struct nodes {
 	struct hosts hosts;
 	char *job;         /* of the resource manager; NULL: none */
+	uint64_t patience; /* ns; so long a node that does not answer is waited for */
 	const struct means *means;
 	struct node *list; /* as many as hosts */
 	struct starter *starters;
 	size_t nstarters;
 	struct node_word *words;
 	size_t nwords, words_room;
-	/* A line of standard output that is no news of a part; NULL: it goes to our own standard error. */
-	void (*take)(void *context, const char *line);
-	void *context;
 };
 
 /* Of this job of the resource manager (NULL: of the hosts that are in nodes->hosts), by this means (NULL: the first

@@ -8,10 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/buffer.h"
 #include "util/files.h"
 
 #define ORDERS_MOST 65536 /* bytes */
 #define MARK "gaspbpf-part"
+#define BYTES_MARK "gaspbpf-bytes"
+#define BYTES_A_LINE 250 /* a means passes short lines on as a whole */
 
 const char part_name_variable[] = "SLURMD_NODENAME";
 
@@ -111,4 +114,52 @@ bool part_read_news(const char *line, struct part_news *news)
 		      state, &news->at, &news->processes, &news->events, &news->lost, &news->cost,
 		      &news->status) == 8 &&
 	       part_name_is_fit(news->node) && find_state(state, &news->state);
+}
+
+/* --- bytes ---------------------------------------------------------------- */
+
+bool part_hand_over(const char *node, const void *data, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	char line[PART_NAME_MOST + 2 * BYTES_A_LINE + 40];
+	const uint8_t *at = data, *end = at + size;
+
+	while (at < end) {
+		int length = snprintf(line, sizeof(line), BYTES_MARK " %s ", node);
+
+		for (int i = 0; i < BYTES_A_LINE && at < end; i++, at++) {
+			line[length++] = digits[*at >> 4];
+			line[length++] = digits[*at & 15];
+		}
+		line[length++] = '\n';
+		if (write_all(STDOUT_FILENO, line, length))
+			return false;
+	}
+	return true;
+}
+
+/* -1: it is no digit. */
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool part_take_bytes(const char *line, const char **node, size_t *length, struct buffer *data)
+{
+	const char *at = strstr(line, BYTES_MARK " ");
+
+	if (!at)
+		return false;
+	*node = at + strlen(BYTES_MARK " ");
+	*length = strcspn(*node, " ");
+	at = *node + *length;
+	for (at += *at == ' '; *at && *at != '\r'; at += 2) {
+		uint8_t byte;
+
+		if (digit(at[0]) < 0 || digit(at[1]) < 0)
+			return false;
+		byte = digit(at[0]) << 4 | digit(at[1]);
+		buffer_put(data, &byte, 1);
+	}
+	return true;
 }

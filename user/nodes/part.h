@@ -10,6 +10,7 @@
 #define GASPBPF_NODES_PART_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PART_ORDERS "orders"
@@ -42,7 +43,13 @@ extern const char part_name_variable[];
 void part_read_orders(const char *path, struct part_orders *orders);
 /* One line; false: nobody reads it any more. cost: ns that probes took. */
 bool part_tell(const struct part_news *news);
-/* The opposite: false: it is no such line. */
+/* Bytes for who has started this, in as many lines as it takes. False: nobody reads them. */
+bool part_hand_over(const char *node, const void *data, size_t size);
+/* A line of these: adds what is in it; *node: where in the line its node's name stands, and how long it is. False: it is
+ * none, or not whole. */
+struct buffer;
+bool part_take_bytes(const char *line, const char **node, size_t *length, struct buffer *data);
+/* Of a line of part_tell(); false: it is none. */
 bool part_read_news(const char *line, struct part_news *news);
 
 #endif
