@@ -79,3 +79,22 @@ def test_a_killed_node_and_one_that_hangs_cost_their_own_parts(cluster, observe,
     assert {node["host"]: node["cut"] for node in report["nodes"]} == {"n1": False, "n2": True, "n3": False, "n4": True}
     assert all(thread["calls"] > 0 for thread in report["threads"]) and len(report["threads"]) == 4
     assert clusters.processes(SLURM_CONF=cluster.environment["SLURM_CONF"], SLURM_STEP_ID="1") == {}
+
+
+def test_stuck_names_the_rank_on_another_node(cluster, tmp_path):
+    """All but the last rank are at a barrier; that one, on n4, waits at the gate."""
+    number = cluster.job(gaspbpf.WORKLOADS / "stuck" / "mpi_mpich", "barrier", "--gate", tmp_path)
+    gaspbpf.wait_for(lambda: all((tmp_path / f"enters.{rank}").exists() for rank in range(3)) and
+                     (tmp_path / "ready.3").exists(), "the ranks to be where they wait")
+    found = []
+    while not found:  # between saying so and being there is a moment
+        done = gaspbpf.run("stuck", "--slurm", number, "--no-probes", "--json", "-d", "1s", env=cluster.environment)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        found = [finding for finding in report["findings"] if len(finding["waiting"]) == 3]
+    cluster.end_job(number)
+    assert [finding["kind"] for finding in found] == ["absent"]
+    assert [(each["rank"], each["node"]) for each in found[0]["waiting"]] == [(0, "n1"), (1, "n2"), (2, "n3")]
+    assert [(each["rank"], each["node"]) for each in found[0]["others"]] == [(3, "n4")]
+    assert "1 of 4 has not come: rank 3 on n4 is in no known call" in found[0]["text"]
+    assert all(node["answered"] for node in report["nodes"])
