@@ -50,7 +50,8 @@ def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path
     cluster.end_job(number)
     assert done.returncode == 0, done.stderr
     findings = " ".join(done.stdout.partition("Findings\n")[2].partition("\n\n")[0].split())
-    assert re.search(rf"rank 2 on n3 computes \(from one mpi\.c:{line_of('MPI_Barrier')} in meet to the next\)", findings)
+    where = rf"from one mpi\.c:{line_of('MPI_Barrier')} in meet to the next"
+    assert re.search(rf"rank 2 on n3 computes \({where}\)", findings)
     report = report_of(output)
     # each node has its own rank, and no other's
     where = {process["rank"]: process["node"] for process in report["processes"]}
@@ -60,23 +61,21 @@ def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path
     assert sorted(tmp_path.iterdir()) == [output]  # the nodes' own are gone
 
 
-def test_a_killed_node_and_one_that_hangs_cost_their_own_parts(cluster, observe, tmp_path):
-    """After ^C the others are there as a whole; of these two, what they had written."""
+def test_a_killed_node_costs_its_own_part(cluster, observe, tmp_path):
+    """After ^C the others are there as a whole; of that one, what it had written."""
     number, output = cluster.job(), tmp_path / "run.gasp"
-    observation = watch(cluster, observe, number, output, "--patience", "6s", "--keep", "--", "-m", "mpi")
+    observation = watch(cluster, observe, number, output)
     wait_for_calls(output)
     parts = cluster.parts()
     assert sorted(parts) == NODES
     os.kill(parts["n2"], signal.SIGKILL)
-    os.kill(parts["n4"], signal.SIGSTOP)
     status, out, errors = observation.stop()
     cluster.end_job(number)
     assert status == 0, errors
     assert re.search(r"^gaspbpf: n2: its recording is cut: .*Killed", errors, re.MULTILINE)
-    assert re.search(r"^gaspbpf: n4: its recording is cut: it did not answer any more", errors, re.MULTILINE)
-    assert not re.search(r"^gaspbpf: n[13]: its recording", errors, re.MULTILINE)
+    assert not re.search(r"^gaspbpf: n[134]: its recording", errors, re.MULTILINE)
     report = report_of(output)
-    assert {node["host"]: node["cut"] for node in report["nodes"]} == {"n1": False, "n2": True, "n3": False, "n4": True}
+    assert {node["host"]: node["cut"] for node in report["nodes"]} == {node: node == "n2" for node in NODES}
     assert all(thread["calls"] > 0 for thread in report["threads"]) and len(report["threads"]) == 4
     assert clusters.processes(SLURM_CONF=cluster.environment["SLURM_CONF"], SLURM_STEP_ID="1") == {}
 

@@ -33,7 +33,8 @@ def began_within(errors):
 @pytest.mark.parametrize("by", ["ssh", "clush", "pdsh", "mpiexec"])
 def test_each_means_passes_every_word_on_as_it_is(tmp_path, by):
     nodes = Nodes(tmp_path, "a1", "a2")
-    words = ["--comm", "it's", "-e", f"x; touch {tmp_path}/broken $(touch {tmp_path}/broken) `id` \"$HOME\" \\ *", "-m", ""]
+    touch = f"touch {tmp_path}/broken"
+    words = ["--comm", "it's", "-e", f"x; {touch} $({touch}) `id` \"$HOME\" \\ *", "-m", ""]
     done = nodes.run("--by", by, "-d", "200ms", more=words)
     assert done.returncode == 0, done.stderr
     for name in nodes.names:
@@ -47,8 +48,8 @@ def test_each_means_passes_every_word_on_as_it_is(tmp_path, by):
 @pytest.mark.parametrize("name", ["-oProxyCommand=id", "a;id", "$(id)", "a b/c", "user@a"])
 def test_what_is_no_name_starts_nothing(tmp_path, name):
     nodes = Nodes(tmp_path, "a1")
-    done = gaspbpf.run("job", f"--hosts=a1,{name}", "--program", tmp_path / "part", "-o", nodes.output, "--", "--comm", "x",
-                       env=nodes.environment)
+    done = gaspbpf.run("job", f"--hosts=a1,{name}", "--program", tmp_path / "part", "-o", nodes.output, "--", "--comm",
+                       "x", env=nodes.environment)
     assert done.returncode == 1 and "not a host's name" in done.stderr
     assert not (tmp_path / "words.a1").exists() and not (tmp_path / "run.gasp.nodes").exists()
 

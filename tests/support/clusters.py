@@ -33,7 +33,8 @@ def processes(**variables):
             environment = dict(item.split("=", 1) for item in
                                (folder / "environ").read_bytes().decode(errors="replace").split("\0") if "=" in item)
             if all(environment.get(name) == value for name, value in variables.items()):
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                found[int(folder.name)] = " ".join(words)
         except OSError:
             continue
     return found

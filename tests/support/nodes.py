@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nodes that are none: an ssh that runs commands here, and a program in the place of gaspbpf on each node, which does what
-the node's name says."""
+"""Nodes that are none: an ssh that runs commands here, and a program in the place of gaspbpf on each node, which does
+what the node's name says."""
 import os
 
 import composed

@@ -88,8 +88,9 @@ static void a_rank_on_another_node_is_the_one_that_has_not_come(void **state)
 	give(&joined, "n2", 1, two, 2, 2);
 	assert_int_equal(joined_close(&joined, true), 0);
 	assert_int_equal(joined.count, 2);
-	assert_finding(&joined, FINDING_ABSENT,
-		       "rank 0 on n1 waits in BARRIER (x.c:3 in f); 1 of 2 has not come: rank 1 on n2 is in no known call");
+	assert_finding(
+		&joined, FINDING_ABSENT,
+		"rank 0 on n1 waits in BARRIER (x.c:3 in f); 1 of 2 has not come: rank 1 on n2 is in no known call");
 	assert_int_equal(waits_pid(joined.parties[1].pid), 100);
 	joined_free(&joined);
 }
@@ -102,9 +103,10 @@ static void a_circle_goes_over_nodes(void **state)
 	give(&joined, "n1", 0, one, 2, 2);
 	give(&joined, "n2", 1, two, 2, 2);
 	assert_int_equal(joined_close(&joined, true), 0);
-	assert_finding(&joined, FINDING_DEADLOCK,
-		       "deadlock of 2: rank 0 on n1 waits in RECV for rank 1 on n2; rank 1 on n2 waits in RECV for rank 0 "
-		       "on n1");
+	assert_finding(
+		&joined, FINDING_DEADLOCK,
+		"deadlock of 2: rank 0 on n1 waits in RECV for rank 1 on n2; rank 1 on n2 waits in RECV for rank 0 "
+		"on n1");
 	joined_free(&joined);
 }
 

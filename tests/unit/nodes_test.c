@@ -36,9 +36,25 @@ static void lists_are_taken_as_people_write_them(void **state)
 
 static void what_is_no_name_is_refused(void **state)
 {
-	static const char *const wrong[] = { "-oProxyCommand=x", "a;reboot", "$(id)", "`id`", "a'b",   "../x", ".x",
-					     "n[1-",             "n[3-1]",   "n[a]",  "n[]",  "a\tb;c", "n[1-9999999]",
-					     "user@host",        "a/b",      "n[1]]", "%h",   "a|b",    "\x80" };
+	static const char *const wrong[] = { "-oProxyCommand=x",
+					     "a;reboot",
+					     "$(id)",
+					     "`id`",
+					     "a'b",
+					     "../x",
+					     ".x",
+					     "n[1-",
+					     "n[3-1]",
+					     "n[a]",
+					     "n[]",
+					     "a\tb;c",
+					     "n[1-9999999]",
+					     "user@host",
+					     "a/b",
+					     "n[1]]",
+					     "%h",
+					     "a|b",
+					     "\x80" };
 	struct hosts hosts = { 0 };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)

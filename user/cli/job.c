@@ -2,9 +2,10 @@
 /*
  * job.c - gaspbpf job: a job on many nodes, as one recording.
  *
- * On each node 'gaspbpf record --part-of FOLDER' is started by the site's own means (user/nodes). Each puts its probes in
- * and says that it is ready; then all are told one time at which to begin, and one at which to end, by CLOCK_REALTIME. Their
- * recordings come into the folder, and are merged. Nothing here needs rights: those on the nodes do.
+ * On each node 'gaspbpf record --part-of FOLDER' is started by the site's own means (user/nodes). Each puts its probes
+ * in and says that it is ready; then all are told one time at which to begin, and one at which to end, by
+ * CLOCK_REALTIME. Their recordings come into the folder, and are merged. Nothing here needs rights: those on the nodes
+ * do.
  */
 #include <argp.h>
 #include <errno.h>
@@ -164,7 +165,8 @@ static char *recording_of(const struct folder *folder, const struct node *node)
 {
 	char *path;
 
-	return asprintf(&path, "%s/%s.gasp", folder->path, node->heard ? node->last.node : node->name) < 0 ? NULL : path;
+	return asprintf(&path, "%s/%s.gasp", folder->path, node->heard ? node->last.node : node->name) < 0 ? NULL
+													   : path;
 }
 
 /* Nothing but what nodes have put there is removed. */
@@ -224,7 +226,8 @@ static int merge_all(const struct options *o, const struct folder *folder, const
 static int print_report(const struct options *o)
 {
 	char name[] = "gaspbpf report", json[] = "--json", end[] = "--";
-	char *argv[] = { name, end, (char *)o->output, NULL }, *as_json[] = { name, json, end, (char *)o->output, NULL };
+	char *argv[] = { name, end, (char *)o->output, NULL },
+	     *as_json[] = { name, json, end, (char *)o->output, NULL };
 
 	if (o->quiet)
 		return 0;
@@ -233,10 +236,7 @@ static int print_report(const struct options *o)
 
 static int observe(const struct options *o, struct nodes *nodes, struct folder *folder)
 {
-	struct job_watch watch = { .nodes = nodes,
-				   .orders = folder->fd,
-				   .duration = o->duration,
-				   .quiet = o->quiet };
+	struct job_watch watch = { .nodes = nodes, .orders = folder->fd, .duration = o->duration, .quiet = o->quiet };
 	int err = on_nodes_start(&o->where, nodes, (const char *[]){ "record", "--part-of", folder->path, NULL });
 
 	watch.signals = cli_block_signals(0);
@@ -250,7 +250,9 @@ static int observe(const struct options *o, struct nodes *nodes, struct folder *
 
 int command_job(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse, "[-- OPTIONS OF RECORD...]", about, children, NULL, NULL };
+	static const struct argp argp = {
+		option_list, parse, "[-- OPTIONS OF RECORD...]", about, children, NULL, NULL
+	};
 	struct options o = { 0 };
 	struct nodes nodes = { 0 };
 	struct folder folder = { .fd = -1 };

@@ -121,8 +121,7 @@ static int write_result(struct merge *merge, const char *output, const struct ca
 	if (!error) {
 		error = file_take_place(output, caller);
 		if (error)
-			log_error("%s: cannot be written: %s: choose another name", log_safe(output),
-				  strerror(-error));
+			log_error("%s: cannot be written: %s: choose another name", log_safe(output), strerror(-error));
 	}
 	if (error && fd >= 0)
 		file_drop_new(beside, caller);

@@ -13,7 +13,7 @@
 struct on_nodes {
 	const char *slurm, *hostfile, *by, *program;
 	struct text_list hosts;
-	char **more; /* words of the command line behind --: options for each node's gaspbpf */
+	char **more;       /* words of the command line behind --: options for each node's gaspbpf */
 	uint64_t patience; /* ns; 0: as usual */
 	bool sudo;
 };

@@ -176,9 +176,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },  { &observing_parser, 0, NULL, 0 },
-					      { &tools_parser, 0, NULL, 0 },   { &flight_parser, 0, NULL, 0 },
-					      { &chooser_parser, 0, NULL, 0 }, { &part_parser, 0, NULL, 0 },
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &observing_parser, 0, NULL, 0 },
+					      { &tools_parser, 0, NULL, 0 },
+					      { &flight_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },
+					      { &part_parser, 0, NULL, 0 },
 					      { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
 				    NULL,         NULL };
@@ -331,7 +334,7 @@ static void watch_job(struct watch *w)
 			break;
 		if (now - w->shown >= STATUS_EVERY_NS)
 			show_status(w, now);
-		if (now - w->flushed >= FLUSH_EVERY_NS) {
+		if (now - w->flushed >= (w->part ? STATUS_EVERY_NS : FLUSH_EVERY_NS)) {
 			outputs_flush(w->outputs);
 			w->flushed = now;
 		}

@@ -38,7 +38,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_NODE:
 		if (!part_name_is_fit(argument))
-			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name", log_safe(argument));
+			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name",
+				   log_safe(argument));
 		part->named = argument;
 		return 0;
 	case ARGP_KEY_END:

@@ -33,7 +33,7 @@ struct options {
 	struct process_choice wanted;
 	uint64_t duration;
 	bool json, stacks, all, no_probes, all_processes;
-	struct on_nodes where;     /* a job on many nodes */
+	struct on_nodes where;  /* a job on many nodes */
 	struct stuck_part part; /* one of them */
 };
 
@@ -116,11 +116,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 },
-					      { &on_nodes_parser, 0, NULL, 0 }, { &stuck_part_parser, 0, NULL, 0 },
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },
+					      { &on_nodes_parser, 0, NULL, 0 },
+					      { &stuck_part_parser, 0, NULL, 0 },
 					      { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID[,PID...]\n--slurm-job ID\n--slurm JOBID", description, children,
-				    NULL,         NULL };
+static const struct argp parser = { option_table, parse,    "-p PID[,PID...]\n--slurm-job ID\n--slurm JOBID",
+				    description,  children, NULL,
+				    NULL };
 
 /* --- which models ------------------------------------------------------- */
 
@@ -228,8 +231,8 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 		return err;
 	capture_add_sink(job->capture, &sink);
 	if (!o->part.on)
-		fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es",
-		o->duration / 1e9);
+		fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved,
+			job->nobserved == 1 ? "" : "es", o->duration / 1e9);
 	for (uint64_t start = clock_monotonic();
 	     !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
 		job_serve(job);

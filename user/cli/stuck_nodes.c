@@ -38,7 +38,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_NODE:
 		if (!part_name_is_fit(argument))
-			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name", log_safe(argument));
+			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name",
+				   log_safe(argument));
 		part->named = argument;
 		return 0;
 	case ARGP_KEY_END:
@@ -118,8 +119,9 @@ static int join(struct nodes *nodes, struct joined *joined)
 		struct node *node = &nodes->list[i];
 
 		if (!node->lost)
-			err = node->handed.failed ? -ENOMEM
-						  : joined_add(joined, node->handed.data, node->handed.size, node->name, i);
+			err = node->handed.failed
+				      ? -ENOMEM
+				      : joined_add(joined, node->handed.data, node->handed.size, node->name, i);
 		if (err == -EINVAL) {
 			log_warn("%s: what it says is not whole", node->name);
 			node->lost = true;
@@ -282,9 +284,9 @@ int stuck_on_nodes(const struct on_nodes *where, uint64_t duration, bool no_prob
 
 	snprintf(time, sizeof(time), "%" PRIu64 "ms", duration / 1000000);
 	if (!err)
-		err = on_nodes_start(where, &nodes,
-				     (const char *[]){ "stuck", "--hand-over", "-d", time,
-						       no_probes ? "--no-probes" : NULL, NULL });
+		err = on_nodes_start(
+			where, &nodes,
+			(const char *[]){ "stuck", "--hand-over", "-d", time, no_probes ? "--no-probes" : NULL, NULL });
 	if (!err)
 		err = wait_for_all(&nodes, duration) ?: conclude(&nodes, as_json);
 	nodes_free(&nodes);

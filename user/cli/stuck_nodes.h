@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stuck_nodes.h - gaspbpf stuck on a job of many nodes: each looks at its own ranks and hands over what it has found; who
- * has started them joins that.
+ * stuck_nodes.h - gaspbpf stuck on a job of many nodes: each looks at its own ranks and hands over what it has found;
+ * who has started them joins that.
  */
 #ifndef GASPBPF_CLI_STUCK_NODES_H
 #define GASPBPF_CLI_STUCK_NODES_H

@@ -17,9 +17,21 @@
 #include "util/array.h"
 #include "util/log.h"
 
-static const char *const srun[] = { "srun", "--overlap", "--jobid=%j", "--nodes=%n", "--ntasks=%n",
-				    "--ntasks-per-node=1", "--mem=0", "--mpi=none", "--no-kill", "--wait=0",
-				    "--kill-on-bad-exit=0", "--input=none", "--job-name=gaspbpf", "--quiet", NULL };
+static const char *const srun[] = { "srun",
+				    "--overlap",
+				    "--jobid=%j",
+				    "--nodes=%n",
+				    "--ntasks=%n",
+				    "--ntasks-per-node=1",
+				    "--mem=0",
+				    "--mpi=none",
+				    "--no-kill",
+				    "--wait=0",
+				    "--kill-on-bad-exit=0",
+				    "--input=none",
+				    "--job-name=gaspbpf",
+				    "--quiet",
+				    NULL };
 static const char *const clush[] = { "clush", "-N", "-n", "-f", "%n", "-w", "%h", NULL };
 static const char *const pdsh[] = { "pdsh", "-R", "ssh", "-N", "-f", "%n", "-w", "%h", NULL };
 static const char *const ssh[] = { "ssh", "-x", "-o", "BatchMode=yes", "--", "%h", NULL };
@@ -151,7 +163,8 @@ const struct means *means_find(const char *name, bool manager)
 		if (is_installed(table[i].program))
 			return &table[i];
 		if (name || manager) {
-			log_error("%s: is not installed here: run gaspbpf where jobs are started from", table[i].program);
+			log_error("%s: is not installed here: run gaspbpf where jobs are started from",
+				  table[i].program);
 			return NULL;
 		}
 	}
@@ -169,9 +182,8 @@ static bool is_job_number(const char *job)
 {
 	size_t digits = strspn(job, "0123456789");
 
-	return digits && (!job[digits] ||
-			  (job[digits] == '_' && job[digits + 1] &&
-			   strspn(job + digits + 1, "0123456789") == strlen(job + digits + 1)));
+	return digits && (!job[digits] || (job[digits] == '_' && job[digits + 1] &&
+					   strspn(job + digits + 1, "0123456789") == strlen(job + digits + 1)));
 }
 
 /* "JOB STATE NODES": the job as a number, without its place in an array. */

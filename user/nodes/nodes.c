@@ -59,8 +59,7 @@ static int start_one(struct nodes *nodes, struct starter *starter, char *const *
 	int err;
 
 	means_words(nodes->means, &words, nodes->job, hosts, count, command);
-	err = words.failed ? -ENOMEM
-			   : start_command(words.items, &starter->pid, &starter->out.fd, &starter->errors.fd);
+	err = words.failed ? -ENOMEM : start_command(words.items, &starter->pid, &starter->out.fd, &starter->errors.fd);
 	words_free(&words);
 	if (err)
 		return err;
@@ -408,8 +407,7 @@ void nodes_say_words(const struct nodes *nodes)
 {
 	for (size_t i = 0; i < nodes->nwords; i++)
 		if (nodes->words[i].times > 1)
-			log_warn("said %zu times by nodes: %s", nodes->words[i].times,
-				 log_safe(nodes->words[i].text));
+			log_warn("said %zu times by nodes: %s", nodes->words[i].times, log_safe(nodes->words[i].text));
 }
 
 static void free_stream(struct stream *stream)
@@ -427,8 +425,7 @@ void nodes_free(struct nodes *nodes)
 		free_stream(&nodes->starters[i].out);
 		free_stream(&nodes->starters[i].errors);
 	}
-	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++)
-	{
+	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++) {
 		free(nodes->list[i].why);
 		buffer_free(&nodes->list[i].handed);
 	}

@@ -3,8 +3,8 @@
  * nodes.h - a command on each node of a job, started by the site's own means, and what comes of it: the door of
  * user/nodes.
  *
- * In this order: nodes_find(), nodes_start(), nodes_serve() again and again, with orders in between; nodes_free(), which
- * ends what still runs.
+ * In this order: nodes_find(), nodes_start(), nodes_serve() again and again, with orders in between; nodes_free(),
+ * which ends what still runs.
  */
 #ifndef GASPBPF_NODES_H
 #define GASPBPF_NODES_H
@@ -32,11 +32,11 @@ void hosts_free(struct hosts *hosts);
 struct node {
 	const char *name; /* of hosts */
 	enum part_state state;
-	bool lost;           /* it has ended, or was given up, before it was done */
-	uint64_t heard;      /* ns, CLOCK_MONOTONIC: when it told something last; 0: never */
+	bool lost;             /* it has ended, or was given up, before it was done */
+	uint64_t heard;        /* ns, CLOCK_MONOTONIC: when it told something last; 0: never */
 	uint64_t began, ended; /* ns, CLOCK_REALTIME; 0: not yet */
 	struct part_news last;
-	char *why; /* the last error that it told; NULL: none */
+	char *why;            /* the last error that it told; NULL: none */
 	struct buffer handed; /* what it has handed over (part_hand_over()) */
 };
 
@@ -54,9 +54,9 @@ struct stream {
 };
 
 struct starter {
-	pid_t pid;                 /* 0: it has ended, and was collected */
+	pid_t pid; /* 0: it has ended, and was collected */
 	struct stream out, errors;
-	struct node *node;         /* the one that it is for; NULL: all of them */
+	struct node *node; /* the one that it is for; NULL: all of them */
 };
 
 struct nodes {
@@ -74,7 +74,8 @@ struct nodes {
 /* Of this job of the resource manager (NULL: of the hosts that are in nodes->hosts), by this means (NULL: the first
  * that fits). 0 or -errno, said. */
 int nodes_find(struct nodes *nodes, const char *job, const char *by);
-/* Starts this command on all of them. Where each has a starter of its own, "--node NAME" is added. 0 or -errno, said. */
+/* Starts this command on all of them. Where each has a starter of its own, "--node NAME" is added. 0 or -errno, said.
+ */
 int nodes_start(struct nodes *nodes, char *const *command);
 /* Waits for news, as long as told (ms) or until `wake` can be read (-1: none), and takes them. 0 or -errno, said. */
 int nodes_serve(struct nodes *nodes, int wake, int patience);

@@ -109,9 +109,8 @@ bool part_read_news(const char *line, struct part_news *news)
 	if (!line)
 		return false;
 	line += strlen(MARK " ");
-	return sscanf(line,
-		      "%200s %15s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, news->node,
-		      state, &news->at, &news->processes, &news->events, &news->lost, &news->cost,
+	return sscanf(line, "%200s %15s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+		      news->node, state, &news->at, &news->processes, &news->events, &news->lost, &news->cost,
 		      &news->status) == 8 &&
 	       part_name_is_fit(news->node) && find_state(state, &news->state);
 }

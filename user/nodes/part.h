@@ -27,7 +27,7 @@ struct part_news {
 	enum part_state state;
 	uint64_t at; /* ns, CLOCK_REALTIME: when it began or ended; else now */
 	uint64_t processes, events, lost, cost;
-	uint64_t status;                /* exit status; PART_DONE */
+	uint64_t status; /* exit status; PART_DONE */
 	char node[PART_NAME_MOST + 1];
 };
 
@@ -45,8 +45,8 @@ void part_read_orders(const char *path, struct part_orders *orders);
 bool part_tell(const struct part_news *news);
 /* Bytes for who has started this, in as many lines as it takes. False: nobody reads them. */
 bool part_hand_over(const char *node, const void *data, size_t size);
-/* A line of these: adds what is in it; *node: where in the line its node's name stands, and how long it is. False: it is
- * none, or not whole. */
+/* A line of these: adds what is in it; *node: where in the line its node's name stands, and how long it is. False: it
+ * is none, or not whole. */
 struct buffer;
 bool part_take_bytes(const char *line, const char **node, size_t *length, struct buffer *data);
 /* Of a line of part_tell(); false: it is none. */

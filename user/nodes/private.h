@@ -20,10 +20,10 @@ void words_free(struct words *words);
 /* A means of starting a command on nodes; means.c has the table of them. */
 struct means {
 	const char *program;
-	const char *gone;        /* what it says before the names of nodes whose command has ended badly; NULL: nothing */
-	bool manager;            /* it is for a job of the resource manager, and knows the job's nodes */
-	bool each;               /* one process a node; else one for all of them */
-	bool shell;              /* a shell on the node reads what it is told */
+	const char *gone; /* what it says before the names of nodes whose command has ended badly; NULL: nothing */
+	bool manager;     /* it is for a job of the resource manager, and knows the job's nodes */
+	bool each;        /* one process a node; else one for all of them */
+	bool shell;       /* a shell on the node reads what it is told */
 	const char *const *line; /* its words: %j the job, %n the number of nodes, %h their names, joined by commas */
 };
 

@@ -135,8 +135,9 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 	meter->tid = worst_thread.found.tid;
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", %.2f%% of the worst", 100 * meter->worst);
-	snprintf(text, COST_SIZE, "cost %.2f%% of %zu %s time%s; own CPU %.0f%%", cost_of_all(&totals, now - meter->started),
-		 totals.threads, totals.threads == 1 ? "thread's" : "threads'", worst, own);
+	snprintf(text, COST_SIZE, "cost %.2f%% of %zu %s time%s; own CPU %.0f%%",
+		 cost_of_all(&totals, now - meter->started), totals.threads,
+		 totals.threads == 1 ? "thread's" : "threads'", worst, own);
 	meter->shown = now;
 	meter->cpu = cpu;
 	return text;

@@ -26,8 +26,23 @@
 
 /* --- writing ---------------------------------------------------------------- */
 
-enum { STANDS = 1, HELPER = 2, LEFT = 4, ELSEWHERE = 8, UNCAUGHT = 16, WAITS = 32, RANK_HOLDS = 64, JOINS = 128,
-       LIKELY = 256, BY_ANOTHER = 512, FOR_MESSAGE = 1024, IN_VAIN = 2048, GATHERS = 4096, SPLIT = 8192, GROUP = 16384 };
+enum {
+	STANDS = 1,
+	HELPER = 2,
+	LEFT = 4,
+	ELSEWHERE = 8,
+	UNCAUGHT = 16,
+	WAITS = 32,
+	RANK_HOLDS = 64,
+	JOINS = 128,
+	LIKELY = 256,
+	BY_ANOTHER = 512,
+	FOR_MESSAGE = 1024,
+	IN_VAIN = 2048,
+	GATHERS = 4096,
+	SPLIT = 8192,
+	GROUP = 16384
+};
 
 static uint64_t flags_of(const struct party *p)
 {
@@ -116,7 +131,7 @@ struct taking {
 	struct joined *joined;
 	struct cursor c;
 	const char *node;
-	int block; /* what its numbers begin at */
+	int block;   /* what its numbers begin at */
 	bool failed; /* out of memory */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hand_over.h - parties of several nodes as one graph: each node writes down its own, and one of them, or somebody else,
- * joins them. Another door of user/waitgraph.
+ * hand_over.h - parties of several nodes as one graph: each node writes down its own, and one of them, or somebody
+ * else, joins them. Another door of user/waitgraph.
  */
 #ifndef GASPBPF_WAITGRAPH_HAND_OVER_H
 #define GASPBPF_WAITGRAPH_HAND_OVER_H
