@@ -26,10 +26,6 @@ def line_of(text):
     return next(at for at, line in enumerate(LATE.read_text().splitlines(), 1) if text in line)
 
 
-def watch(cluster, observe, number, output, *options):
-    return observe("job", "--slurm", number, "-o", output, *options, env=cluster.environment, ready="observing")
-
-
 def wait_for_calls(output):
     """Until each node has written some of its calls, which come after what it says of itself at the beginning."""
     parts = [output.with_name(output.name + ".nodes") / f"{node}.gasp" for node in NODES]
@@ -62,9 +58,9 @@ def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path
 
 
 def test_a_killed_node_costs_its_own_part(cluster, observe, tmp_path):
-    """After ^C the others are there as a whole; of that one, what it had written."""
+    """After ^C the others are there as a whole; of that one, what it had written. The job is told by its launcher."""
     number, output = cluster.job(), tmp_path / "run.gasp"
-    observation = watch(cluster, observe, number, output)
+    observation = observe("job", "-p", cluster.launcher(number), "-o", output, env=cluster.environment)
     wait_for_calls(output)
     parts = cluster.parts()
     assert sorted(parts) == NODES

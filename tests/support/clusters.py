@@ -59,6 +59,11 @@ class Cluster:
     def end_job(self, number):
         subprocess.run(["scancel", number], env={**os.environ, **self.environment}, check=True, timeout=60)
 
+    def launcher(self, number):
+        """The job's srun."""
+        return min(pid for pid, line in processes(SLURM_CONF=self.environment["SLURM_CONF"], SLURM_JOB_ID=number).items()
+                   if line.startswith("srun "))
+
     def parts(self):
         """node: pid, of the gaspbpf on each node."""
         parts = {}
@@ -71,5 +76,6 @@ class Cluster:
     def stop(self):
         self.script("stop")
         assert not self.folder.exists()
-        assert processes(SLURM_CONF=self.environment["SLURM_CONF"]) == {}
+        left = processes(SLURM_CONF=self.environment["SLURM_CONF"])
+        assert left == {}
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -34,6 +34,7 @@ struct options {
 enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON };
 
 static const struct argp_option option_list[] = {
+	{ "pid", 'p', "PID", 0, "The job of this launcher (srun, mpiexec), which runs here, on all of its nodes", 4 },
 	{ "output", 'o', "FILE.gasp", 0, "Where the recording of all goes", 1 },
 	{ "duration", 'd', "TIME", 0, "Observe for TIME: 30 (seconds), 500ms, 2m; else until ^C or the end of the job",
 	  1 },
@@ -56,15 +57,22 @@ static const char about[] =
 	"  gaspbpf job --slurm 4711 -o run.gasp -- --max-overhead 2%\n"
 	"      options of 'gaspbpf record' behind --\n"
 	"  gaspbpf job --hosts n[1-16] -d 30s -o run.gasp -- --comm solver\n"
+	"  gaspbpf job -p $(pgrep -o srun) -d 30s -o run.gasp\n"
 	"  gaspbpf report run.gasp --by node\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
+	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->where;
+		return 0;
+	case 'p':
+		o->where.launcher = strtol(argument, &end, 10);
+		if (*end || end == argument || o->where.launcher < 1)
+			argp_error(state, "-p %s: not a process id: one number, of a launcher", log_safe(argument));
 		return 0;
 	case 'o':
 		output_check_recording(state, argument);
@@ -91,7 +99,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!on_nodes_wanted(&o->where))
-			argp_error(state, "which job? for example: --slurm 4711, or --hosts n[1-16] -- --comm solver");
+			argp_error(
+				state,
+				"which job? for example: --slurm 4711, -p PID of its launcher, or --hosts n[1-16] -- --comm solver");
 		on_nodes_check(&o->where, state);
 		if (!o->output)
 			argp_error(state, "where to? say -o run.gasp, for example");

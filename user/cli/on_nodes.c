@@ -64,15 +64,17 @@ const struct argp on_nodes_parser = { option_table, parse, NULL, NULL, NULL, NUL
 
 bool on_nodes_wanted(const struct on_nodes *o)
 {
-	return o->slurm || o->hosts.count || o->hostfile;
+	return o->slurm || o->launcher || o->hosts.count || o->hostfile;
 }
 
 void on_nodes_check(const struct on_nodes *o, struct argp_state *state)
 {
 	bool listed = o->hosts.count || o->hostfile;
 
-	if (o->slurm && listed)
-		argp_error(state, "--slurm knows the job's nodes: leave --hosts and --hostfile out");
+	if ((o->slurm || o->launcher) && listed)
+		argp_error(state, "the job's nodes are known: leave --hosts and --hostfile out");
+	if (o->slurm && o->launcher)
+		argp_error(state, "--slurm and -p both say which job: leave one out");
 	if (listed && !o->more)
 		argp_error(state, "which processes on these hosts? options behind -- say it: -- --comm solver, "
 				  "-- --user NAME, -- --job ID");
@@ -82,12 +84,17 @@ void on_nodes_check(const struct on_nodes *o, struct argp_state *state)
 
 int on_nodes_find(const struct on_nodes *o, struct nodes *nodes)
 {
+	char *job = NULL;
 	int err = o->hostfile ? hosts_read(&nodes->hosts, o->hostfile) : 0;
 
 	for (size_t i = 0; !err && i < o->hosts.count; i++)
 		err = hosts_add(&nodes->hosts, o->hosts.items[i]);
 	nodes->patience = o->patience ?: PATIENCE_NS;
-	return err ?: nodes_find(nodes, o->slurm, o->by);
+	if (!err && o->launcher)
+		err = nodes_job_of(o->launcher, &job);
+	err = err ?: nodes_find(nodes, job ?: o->slurm, o->by);
+	free(job);
+	return err;
 }
 
 static int own_program(char **path)

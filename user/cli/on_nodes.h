@@ -12,6 +12,7 @@
 
 struct on_nodes {
 	const char *slurm, *hostfile, *by, *program;
+	pid_t launcher; /* whose job is meant; 0: none was named */
 	struct text_list hosts;
 	char **more;       /* words of the command line behind --: options for each node's gaspbpf */
 	uint64_t patience; /* ns; 0: as usual */

@@ -8,6 +8,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "nodes/private.h"
 #include "util/array.h"
+#include "util/files.h"
 #include "util/log.h"
 
 static const char *const srun[] = { "srun",
@@ -45,6 +47,7 @@ static const struct means table[] = {
 	{ .program = "mpiexec", .each = true, .line = mpiexec },
 };
 
+#define ENVIRONMENT_MOST (1u << 20)
 #define MEANS (sizeof(table) / sizeof(table[0]))
 
 /* --- words ---------------------------------------------------------------- */
@@ -227,5 +230,76 @@ int means_ask_hosts(struct hosts *hosts, char **job)
 	err = text ? read_answer(hosts, job, text) : -EIO;
 	free(text);
 	words_free(&words);
+	return err;
+}
+
+/* --- the manager's job of a launcher ------------------------------------------- */
+
+static const char job_variable[] = "SLURM_JOB_ID";
+
+/* Inside of a job its environment names it. */
+static char *job_in_environment(pid_t pid)
+{
+	size_t size = 0, n = strlen(job_variable);
+	char path[40], *text, *found = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	text = read_file_at(AT_FDCWD, path, ENVIRONMENT_MOST, &size);
+	for (const char *at = text; at && !found && at < text + size; at += strlen(at) + 1)
+		if (!strncmp(at, job_variable, n) && at[n] == '=' && is_job_number(at + n + 1))
+			found = strdup(at + n + 1);
+	free(text);
+	return found;
+}
+
+/* "JOB SESSION" a line, of jobs that were started from some session. */
+static int job_of_session(char *text, pid_t session, pid_t pid, char **job)
+{
+	char *rest = text, *line, number[32], other[32];
+	long sid;
+
+	while ((line = strsep(&rest, "\n"))) {
+		if (sscanf(line, "%31s %ld", number, &sid) != 2 || sid != session || !is_job_number(number))
+			continue;
+		if (*job) {
+			snprintf(other, sizeof(other), "%s", *job);
+			free(*job);
+			*job = NULL;
+			log_error(
+				"-p %d: several jobs were started from its terminal, %s and %s: say which: --slurm %s",
+				pid, other, number, number);
+			return -EINVAL;
+		}
+		*job = strdup(number);
+		if (!*job)
+			return -ENOMEM;
+	}
+	if (*job)
+		return 0;
+	log_error("-p %d: not the launcher of a job that runs on other nodes, as far as Slurm knows: name the job "
+		  "(--slurm) or its nodes (--hosts), or observe what runs here: gaspbpf -p %d",
+		  pid, pid);
+	return -ESRCH;
+}
+
+int nodes_job_of(pid_t pid, char **job)
+{
+	char *const words[] = { "squeue", "--noheader", "--states=RUNNING", "--Format=JobID:31,AllocSID:31", NULL };
+	pid_t session = getsid(pid);
+	char *text;
+	int err;
+
+	*job = NULL;
+	if (session < 0) {
+		err = -errno;
+		log_error("-p %d: %s", pid, strerror(-err));
+		return err;
+	}
+	*job = job_in_environment(pid);
+	if (*job)
+		return 0;
+	text = output_of(words);
+	err = text ? job_of_session(text, session, pid, job) : -EIO;
+	free(text);
 	return err;
 }

@@ -71,6 +71,9 @@ struct nodes {
 	size_t nwords, words_room;
 };
 
+/* The number of the resource manager's job that a launcher has started, or is a part of; the caller frees. 0 or -errno,
+ * said. */
+int nodes_job_of(pid_t launcher, char **job);
 /* Of this job of the resource manager (NULL: of the hosts that are in nodes->hosts), by this means (NULL: the first
  * that fits). 0 or -errno, said. */
 int nodes_find(struct nodes *nodes, const char *job, const char *by);
