@@ -16,7 +16,7 @@ DOCUMENTS = sorted([TOP / "README.md", TOP / "CONTRIBUTING.md", *(TOP / "docs").
 # Of other programs: long options that documents name, and that are not ours.
 FOREIGN = {"--cflags": "pkg-config", "--enable-feature": "Prometheus", "--inst": "Berkeley's compiler",
            "--figures": "bench.py", "--keep": "bench.py", "--long": "bench.py", "--quick": "bench.py",
-           "--sample": "scripts/suites", "--install": "scripts/real", "--seeds": "nasty.py"}
+           "--overlap": "srun", "--sample": "scripts/suites", "--install": "scripts/real", "--seeds": "nasty.py"}
 
 
 @functools.cache

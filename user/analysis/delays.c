@@ -299,7 +299,7 @@ static int find(struct delays *s, struct report *r)
 		how_long(s, delay, &others, lasts, sizeof(lasts));
 		error = report_add_finding(
 			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
-			thread_label(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
+			thread_label_on_node(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
 			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
 			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
 			percent(delay_all(delay), r->wall), gives);

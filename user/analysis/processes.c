@@ -20,6 +20,8 @@ static void print_process(const struct printer *p, uint32_t index)
 	for (size_t i = 0; i < p->r->nthreads; i++)
 		threads += p->r->threads[i].process == index;
 	fprintf(p->out, "  %s", label_with_pid(&who, label, sizeof(label)));
+	if (process_node(p->r->d, index))
+		fprintf(p->out, " on %s", log_safe(process_node(p->r->d, index)));
 	if (def->others) {
 		fputs(": those that ended too long ago, came too many at a time, or ended before a look at them\n",
 		      p->out);
@@ -64,6 +66,7 @@ static void put_processes(void *state, const struct report *r, struct json *j)
 		json_key_string(j, "unit", p->rank >= 0 ? p->unit : NULL);
 		json_key_int_known(j, "status", p->exit_code, p->has_exit);
 		json_key_string(j, "job", p->job);
+		json_key_string(j, "node", process_node(r->d, i));
 		json_key_bool(j, "others", p->others);
 		json_key_bool(j, "has_ended", p->end);
 		json_end_object(j);

@@ -119,7 +119,7 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 	return report_add_finding(r, &finding,
 				  "%s: the others wait for it in %s: it waits %s a call, "
 				  "the other %zu wait %s (mean)",
-				  thread_label(r->d, row->thread, label, sizeof(label)),
+				  thread_label_on_node(r->d, row->thread, label, sizeof(label)),
 				  report_event_label(r, row->event, event, sizeof(event)),
 				  format_time(it, team[0].mean), count - 1, format_time(they, others));
 }

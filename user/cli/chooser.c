@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "nodes/part.h"
 #include "util/log.h"
 
 enum { OPTION_COMM = 420, OPTION_CGROUP, OPTION_USER, OPTION_JOB };
@@ -98,6 +99,8 @@ int chooser_wanted(struct process_choice *wanted, struct chooser *chooser, const
 		.nusers = chooser->users.count,
 		.jobs = chooser->jobs.items,
 		.njobs = chooser->jobs.count,
+		.node_variable = part_name_variable,
+		.node = part_managed_name(),
 	};
 	return err;
 }

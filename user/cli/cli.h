@@ -24,6 +24,7 @@ int command_report(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_merge(int argc, char **argv);
+int command_job(int argc, char **argv);
 int command_replay(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_list(int argc, char **argv);

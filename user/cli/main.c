@@ -23,6 +23,7 @@ static const struct {
 	{ "compare", command_compare, "what differs between runs, and is it more than chance; scaling series" },
 	{ "export", command_export, "a recording in another format: Chrome trace, speedscope, Parquet table ..." },
 	{ "merge", command_merge, "the recordings of several nodes as one, their clocks set by each other" },
+	{ "job", command_job, "a job on many nodes: observed on all of them at once, as one recording" },
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },
 	{ "simulate", command_simulate,
 	  "replay a recording with other times: another network, no locks, your own plug-in" },

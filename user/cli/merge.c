@@ -14,12 +14,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/merging.h"
 #include "cli/outputs.h"
 #include "merge/merge.h"
 #include "util/files.h"
 #include "util/log.h"
-
-#define STATUS_INTERRUPTED 130
 
 struct options {
 	struct text_list recordings;
@@ -110,24 +109,34 @@ static int open_beside(const char *beside, const struct caller *caller)
 	return fd;
 }
 
-static int write_result(struct merge *merge, const struct options *o, const struct caller *caller)
+static int write_result(struct merge *merge, const char *output, const struct caller *caller)
 {
 	char *beside;
 	int fd, error;
 
-	if (asprintf(&beside, "%s%s", o->output, FILE_NEW) < 0)
+	if (asprintf(&beside, "%s%s", output, FILE_NEW) < 0)
 		return -ENOMEM;
 	fd = open_beside(beside, caller);
 	error = fd < 0 ? fd : merge_write(merge, fd);
 	if (!error) {
-		error = file_take_place(o->output, caller);
+		error = file_take_place(output, caller);
 		if (error)
-			log_error("%s: cannot be written: %s: choose another name", log_safe(o->output),
-				  strerror(-error));
+			log_error("%s: cannot be written: %s: choose another name", log_safe(output), strerror(-error));
 	}
 	if (error && fd >= 0)
 		file_drop_new(beside, caller);
 	free(beside);
+	return error;
+}
+
+int merge_into_file(const struct merge_options *options, const struct caller *caller)
+{
+	struct merge *merge = NULL;
+	int error = merge_open(&merge, options);
+
+	if (!error)
+		error = write_result(merge, options->name, caller);
+	merge_close(merge);
 	return error;
 }
 
@@ -138,12 +147,8 @@ static int run(const struct options *o, const struct caller *caller)
 					       .name = o->output,
 					       .keep_clocks = o->keep_clocks,
 					       .stop = cli_block_signals(0) };
-	struct merge *merge = NULL;
-	int error = options.stop < 0 ? options.stop : merge_open(&merge, &options);
+	int error = options.stop < 0 ? options.stop : merge_into_file(&options, caller);
 
-	if (!error)
-		error = write_result(merge, o, caller);
-	merge_close(merge);
 	if (options.stop >= 0)
 		close(options.stop);
 	return error;

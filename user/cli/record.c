@@ -22,6 +22,7 @@
 #include "cli/outputs.h"
 #include "cli/record_callers.h"
 #include "cli/record_flight.h"
+#include "cli/record_part.h"
 #include "cli/tools.h"
 #include "flight/flight.h"
 #include "observe/command.h"
@@ -45,6 +46,7 @@ struct options {
 	struct tools tools;
 	struct flight_options flight;
 	struct observing observing;
+	struct record_part part; /* of a job on several nodes */
 	uint64_t duration;
 	long callers;
 	bool quiet, json, all_symbols, no_hold, subtract_floor;
@@ -131,6 +133,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[2] = &o->tools;
 		state->child_inputs[3] = &o->flight;
 		state->child_inputs[4] = &o->choice.who;
+		state->child_inputs[5] = &o->part;
 		break;
 	case 'o':
 		return -cli_append(&o->outputs, argument);
@@ -163,6 +166,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		cli_need_processes(&o->choice, o->command, state);
+		if (o->part.folder && (o->outputs.count || o->command || o->flight.on))
+			argp_error(state, "--part-of: not with -o, --flight or a COMMAND");
 		if (o->flight.on)
 			record_flight_check(&o->flight, &o->outputs, state);
 		for (size_t i = 0; !o->flight.on && i < o->outputs.count; i++)
@@ -174,9 +179,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },  { &observing_parser, 0, NULL, 0 },
-					      { &tools_parser, 0, NULL, 0 },   { &flight_parser, 0, NULL, 0 },
-					      { &chooser_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &observing_parser, 0, NULL, 0 },
+					      { &tools_parser, 0, NULL, 0 },
+					      { &flight_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },
+					      { &part_parser, 0, NULL, 0 },
+					      { 0 } };
 static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
 				    NULL,         NULL };
 
@@ -195,14 +204,15 @@ static char *command_line(int argc, char **argv)
 	return line;
 }
 
-static void describe_run(struct def_run *run, int argc, char **argv)
+/* node: its name, where it is not the host's; else NULL. */
+static void describe_run(struct def_run *run, int argc, char **argv, const char *node)
 {
 	struct utsname system;
 
 	run->command = command_line(argc, argv);
 	run->version = strdup(GASPBPF_VERSION);
 	if (!uname(&system)) {
-		run->host = strdup(system.nodename);
+		run->host = strdup(node ?: system.nodename);
 		run->kernel = strdup(system.release);
 	}
 	run->boot = clock_identity();
@@ -221,7 +231,8 @@ struct watch {
 	uint64_t started, shown, flushed;
 	uint64_t spans_shown;
 	struct cost_meter cost;
-	struct flight *flight; /* NULL: none */
+	struct flight *flight;    /* NULL: none */
+	struct record_part *part; /* NULL: it is none */
 	struct callers callers;
 };
 
@@ -320,11 +331,13 @@ static void watch_job(struct watch *w)
 		now = clock_monotonic();
 		if (read_signals(w) || !job_alive(w->job))
 			break;
+		if (w->part && record_part_step(w->part, w->job))
+			break;
 		if (w->options->duration && now - w->started >= w->options->duration)
 			break;
 		if (now - w->shown >= STATUS_EVERY_NS)
 			show_status(w, now);
-		if (now - w->flushed >= FLUSH_EVERY_NS) {
+		if (now - w->flushed >= (w->part ? STATUS_EVERY_NS : FLUSH_EVERY_NS)) {
 			outputs_flush(w->outputs);
 			w->flushed = now;
 		}
@@ -372,6 +385,8 @@ static int leave(struct watch *w)
 
 	run->end = clock_monotonic();
 	run->end_realtime = clock_realtime();
+	if (w->part)
+		record_part_ended(w->part, job);
 	cost_end(&w->cost, run->end);
 	job_leave(job, show_leaving);
 	log_status("%s", "");
@@ -534,6 +549,13 @@ static const struct text_list *written_by(const struct options *o)
 	return o->outputs.count ? &o->outputs : o->flight.on ? &here : &nowhere;
 }
 
+static void begin_as_part(struct watch *w)
+{
+	record_part_wait(w->part, w->job, w->signals);
+	job_begin(w->job);
+	record_part_began(w->part, w->job);
+}
+
 static int run(struct watch *w, int *status)
 {
 	const struct options *o = w->options;
@@ -548,6 +570,8 @@ static int run(struct watch *w, int *status)
 			 : job_attach(job, o->observing.scope);
 	if (err)
 		return err;
+	if (w->part)
+		begin_as_part(w);
 	outputs_begin(outputs, &job->definitions);
 	if (o->subtract_floor)
 		reporter_subtract_floor(outputs->reporter);
@@ -572,7 +596,8 @@ static int run(struct watch *w, int *status)
 	err = leave(w);
 	control_close(job->control);
 	job->control = NULL;
-	err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
+	if (!w->part)
+		err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	*status = job_status(job);
 	close(w->signals);
@@ -587,6 +612,7 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	struct process_choice wanted;
 	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids);
 
+	wanted.brief = w->part;
 	err = err ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
 	if (err)
 		return err;
@@ -601,8 +627,9 @@ static int prepare(struct watch *w, struct options *o, struct kept_process *kept
 	job->hold_children = !o->no_hold;
 	job->user = (struct job_user){ .ended = process_ended, .dump = dump, .context = w };
 	err = cli_new_plan(&job->plan, job->models, &o->choice);
-	describe_run(&job->definitions.run, argc, argv);
-	outputs->keeps = !o->flight.on;
+	describe_run(&job->definitions.run, argc, argv, o->part.node);
+	job->begins_later = w->part;
+	outputs->keeps = !o->flight.on && !w->part;
 	if (!err)
 		err = outputs_open(outputs, o->flight.on ? &(struct text_list){ 0 } : &o->outputs);
 	if (!err)
@@ -625,12 +652,19 @@ int command_record(int argc, char **argv)
 	struct outputs outputs = { .recording_fd = -1, .spare_fd = -1, .kept = { .fd = -1 } };
 	struct kept_process kept[TOOLS_MOST];
 	struct watch w = { .job = &job, .outputs = &outputs, .options = &o, .tools = &o.tools };
-	int err, status = 0;
+	int err = 0, status = 0;
 
 	cli_parse(&parser, argc, argv, &o);
-	err = prepare(&w, &o, kept, argc, argv);
+	if (o.part.folder) {
+		w.part = &o.part;
+		o.quiet = true;
+		err = record_part_open(&o.part, &o.outputs);
+	}
+	err = err ?: prepare(&w, &o, kept, argc, argv);
 	if (!err)
 		err = run(&w, &status);
+	if (w.part && o.part.node)
+		record_part_done(w.part, &job, !!err);
 	tools_free(&o.tools);
 	callers_close(&w.callers);
 	flight_free(w.flight);
@@ -639,5 +673,7 @@ int command_record(int argc, char **argv)
 	job_free(&job);
 	choice_free(&o.choice);
 	free(o.outputs.items);
-	return cli_status("record", err) ?: status;
+	status = cli_status("record", err) ?: status;
+	record_part_free(&o.part);
+	return status;
 }

@@ -17,6 +17,7 @@
 
 #include "cli/cli.h"
 #include "cli/look_at_calls.h"
+#include "cli/stuck_nodes.h"
 #include "observe/choose.h"
 #include "observe/follow.h"
 #include "observe/observe.h"
@@ -32,6 +33,8 @@ struct options {
 	struct process_choice wanted;
 	uint64_t duration;
 	bool json, stacks, all, no_probes, all_processes;
+	struct on_nodes where;  /* a job on many nodes */
+	struct stuck_part part; /* one of them */
 };
 
 enum { OPTION_JSON = 300, OPTION_STACK, OPTION_ALL, OPTION_NO_PROBES, OPTION_ALL_PROCESSES };
@@ -60,6 +63,7 @@ static const char description[] =
 	"  sudo gaspbpf stuck -p $(pgrep mpirun) --stack\n"
 	"  sudo gaspbpf stuck --slurm-job 4711        its ranks on this machine\n"
 	"  sudo gaspbpf stuck -p 4242 -d 10s --json\n"
+	"  gaspbpf stuck --slurm 4711                 on all of its nodes\n"
 	"  gaspbpf stuck -p 4242\n"
 	"      your own process, without root: only threads that sleep (docs/stuck.md)\n";
 
@@ -71,6 +75,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->choice;
 		state->child_inputs[1] = &o->choice.who;
+		state->child_inputs[2] = &o->where;
+		state->child_inputs[3] = &o->part;
 		return 0;
 	case 'd':
 		if (parse_time(argument, &o->duration))
@@ -91,10 +97,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_NO_PROBES:
 		o->no_probes = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "what is '%s'? a process is named with -p", log_safe(argument));
+	case ARGP_KEY_ARGS:
+		o->where.more = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
+		if (on_nodes_wanted(&o->where)) {
+			on_nodes_check(&o->where, state);
+			if (choice_has_processes(&o->choice))
+				argp_error(state, "on other nodes processes are chosen by options behind --");
+			return 0;
+		}
+		if (o->where.more)
+			argp_error(state, "what is '%s'? a process is named with -p", log_safe(*o->where.more));
 		if (!choice_has_processes(&o->choice))
 			argp_error(state, "which process? for example: -p 4242, or --slurm-job 4711");
 		return 0;
@@ -102,9 +116,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 } };
-static const struct argp parser = { option_table, parse, "-p PID[,PID...]\n--slurm-job ID", description, children,
-				    NULL,         NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },
+					      { &on_nodes_parser, 0, NULL, 0 },
+					      { &stuck_part_parser, 0, NULL, 0 },
+					      { 0 } };
+static const struct argp parser = { option_table, parse,    "-p PID[,PID...]\n--slurm-job ID\n--slurm JOBID",
+				    description,  children, NULL,
+				    NULL };
 
 /* --- which models ------------------------------------------------------- */
 
@@ -211,8 +230,9 @@ static int watch(struct options *o, struct job *job, struct stuck *stuck, struct
 	if (err)
 		return err;
 	capture_add_sink(job->capture, &sink);
-	fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved, job->nobserved == 1 ? "" : "es",
-		o->duration / 1e9);
+	if (!o->part.on)
+		fprintf(stderr, "gaspbpf: watching %zu process%s for %.3g s\n", job->nobserved,
+			job->nobserved == 1 ? "" : "es", o->duration / 1e9);
 	for (uint64_t start = clock_monotonic();
 	     !interrupted && job_alive(job) && clock_monotonic() - start < o->duration;)
 		job_serve(job);
@@ -362,17 +382,27 @@ int command_stuck(int argc, char **argv)
 	struct stuck stuck = { 0 };
 	struct open_list opens = { 0 };
 	struct stuck_style style = { .width = cli_width() };
-	int err;
+	int err, status;
 
 	cli_parse(&parser, argc, argv, &o);
 	signal(SIGINT, interrupt);
 	signal(SIGTERM, interrupt);
 	style.stacks = o.stacks;
 	style.all = o.all;
-	err = chooser_wanted(&o.wanted, &o.choice.who, &o.choice.pids) ?: cli_load_models(&job.models, &o.choice);
+	if (on_nodes_wanted(&o.where)) {
+		err = stuck_on_nodes(&o.where, o.duration, o.no_probes, o.json);
+		choice_free(&o.choice);
+		on_nodes_free(&o.where);
+		return cli_status("stuck", err);
+	}
+	err = stuck_part_open(&o.part) ?: chooser_wanted(&o.wanted, &o.choice.who, &o.choice.pids);
+	o.wanted.brief = o.part.on;
+	err = err ?: cli_load_models(&job.models, &o.choice);
 	if (!err)
 		err = examine(&o, &job, &stuck, &opens);
-	if (!err && o.json)
+	if (o.part.on)
+		stuck_part_hand_over(&o.part, &stuck, err);
+	else if (!err && o.json)
 		err = stuck_print_json(&stuck, stdout);
 	else if (!err)
 		err = stuck_print(&stuck, stdout, &style);
@@ -380,5 +410,8 @@ int command_stuck(int argc, char **argv)
 	free(opens.list);
 	job_free(&job);
 	choice_free(&o.choice);
-	return cli_status("stuck", err);
+	on_nodes_free(&o.where);
+	status = cli_status("stuck", err);
+	stuck_part_free(&o.part);
+	return status;
 }

@@ -234,7 +234,7 @@ static int say(const struct search *s)
 		log_error("%s: no process here that is so%s: 'ps -eo pid,user,comm,cgroup' shows what there is", asked,
 			  near);
 		err = -ENOENT;
-	} else if (!err) {
+	} else if (!err && (!s->choice->brief || s->owners.count > 1)) {
 		fprintf(stderr, "gaspbpf: %s: %zu process%s, %zu with a rank", asked, s->found,
 			s->found == 1 ? "" : "es", s->ranks);
 		if (s->owners.count > 1) {

@@ -117,8 +117,7 @@ void cost_warn(struct cost_meter *meter, const struct capture_session *capture, 
 	then->at = now;
 }
 
-/* % of the time of all threads seen. */
-static double of_all(const struct capture_totals *totals, uint64_t elapsed)
+double cost_of_all(const struct capture_totals *totals, uint64_t elapsed)
 {
 	return totals->threads && elapsed ? 100.0 * totals->cost / elapsed / totals->threads : 0;
 }
@@ -136,8 +135,9 @@ const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struc
 	meter->tid = worst_thread.found.tid;
 	if (totals.threads > 1 && meter->tid)
 		snprintf(worst, sizeof(worst), ", %.2f%% of the worst", 100 * meter->worst);
-	snprintf(text, COST_SIZE, "cost %.2f%% of %zu %s time%s; own CPU %.0f%%", of_all(&totals, now - meter->started),
-		 totals.threads, totals.threads == 1 ? "thread's" : "threads'", worst, own);
+	snprintf(text, COST_SIZE, "cost %.2f%% of %zu %s time%s; own CPU %.0f%%",
+		 cost_of_all(&totals, now - meter->started), totals.threads,
+		 totals.threads == 1 ? "thread's" : "threads'", worst, own);
 	meter->shown = now;
 	meter->cpu = cpu;
 	return text;
@@ -150,7 +150,7 @@ void cost_say(const struct capture_session *capture, const struct definitions *d
 
 	fprintf(stderr,
 		"gaspbpf: cost: probes took about %s of the job's time (%.2f%% of %zu %s); gaspbpf's own CPU: %.2f s\n",
-		format_time(took, totals.cost), of_all(&totals, d->run.end - d->run.start), totals.threads,
+		format_time(took, totals.cost), cost_of_all(&totals, d->run.end - d->run.start), totals.threads,
 		totals.threads == 1 ? "thread's" : "threads'", cost_own_cpu() / 1e9);
 }
 

@@ -30,6 +30,8 @@ void cost_begin(struct cost_meter *meter, uint64_t now);
 void cost_end(struct cost_meter *meter, uint64_t now);
 /* ns of CPU time of this process, all threads. */
 uint64_t cost_own_cpu(void);
+/* % of the time of all threads seen, in so many ns, that probes took. */
+double cost_of_all(const struct capture_totals *totals, uint64_t elapsed);
 /* For the live line: "cost 0.54% of 4 threads' time, 1.2% of the worst, own CPU 3%". */
 const char *cost_now(char text[COST_SIZE], struct cost_meter *meter, const struct capture_session *capture,
 		     uint64_t now);

@@ -131,6 +131,14 @@ static bool is_below(const char *path, const char *top)
 	return !strncmp(path, top, n) && (path[n] == '/' || !path[n]);
 }
 
+/* Several nodes may share a kernel: in a test cluster they do. */
+static bool is_elsewhere(const struct process *process, const struct process_choice *choice)
+{
+	const char *node = choice->node ? process_getenv(process, choice->node_variable) : NULL;
+
+	return node && *node && strcmp(node, choice->node);
+}
+
 bool about_wanted(const struct about *about, const struct process *process, const struct process_choice *choice,
 		  bool tree)
 {
@@ -147,5 +155,5 @@ bool about_wanted(const struct about *about, const struct process *process, cons
 	for (size_t i = 0; !found && i < choice->njobs; i++)
 		found = !strcmp(about->job, choice->jobs[i]) || (of_cgroup && !strcmp(of_cgroup, choice->jobs[i]));
 	free(of_cgroup);
-	return found;
+	return found && (tree || !is_elsewhere(process, choice));
 }

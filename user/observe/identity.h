@@ -23,6 +23,10 @@ struct process_choice {
 	size_t nusers;
 	char *const *jobs;
 	size_t njobs; /* of the resource manager, by environment or cgroup */
+	/* Of those, not the ones whose environment has another name of their node in this variable; NULL: of all nodes
+	 * that this kernel is. */
+	const char *node_variable, *node;
+	bool brief; /* how many are found is said only where they are of several users */
 };
 
 struct about {

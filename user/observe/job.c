@@ -470,7 +470,8 @@ int job_attach(struct job *job, enum scope scope)
 		if (!job->brief)
 			cost_say_own(&said, job->kernel, job->plan);
 		look_once_more(job);
-		job_begin(job);
+		if (!job->begins_later)
+			job_begin(job);
 		watch_loading(job);
 		if (ranks_launched(job->ranks))
 			launchers_begin(job->launchers);

@@ -50,6 +50,7 @@ struct job {
 	bool callers;       /* of calls in progress it is wanted where they came from */
 	bool queues;        /* it is wanted when threads waited for a processor */
 	bool sampling;      /* threads are looked at, too, when rights are given up (user/stacks) */
+	bool begins_later;  /* job_attach() leaves job_begin() to its caller */
 	bool brief;         /* it ends soon: what its probes cost is not worth a word */
 	bool hold_children; /* of the command, so that nothing of them is missed */
 	struct hold *hold;  /* NULL: nothing is held */

@@ -132,6 +132,25 @@ char *thread_label(const struct definitions *d, uint32_t thread, char *text, siz
 	return label_of_thread(&who, text, room);
 }
 
+const char *process_node(const struct definitions *d, uint32_t process)
+{
+	uint32_t node = process < d->nprocesses ? d->processes[process].node : 0;
+
+	return node && node <= d->nnodes && d->nnodes > 1 ? d->nodes[node - 1].host : NULL;
+}
+
+char *thread_label_on_node(const struct definitions *d, uint32_t thread, char *text, size_t room)
+{
+	const char *node = thread < d->nthreads ? process_node(d, d->threads[thread].process) : NULL;
+	size_t used;
+
+	thread_label(d, thread, text, room);
+	used = strlen(text);
+	if (node)
+		snprintf(text + used, room - used, " on %s", log_safe(node));
+	return text;
+}
+
 char *event_label(const struct def_probe *probe, bool inner, char *text, size_t room)
 {
 	const char *function = probe->marks & MARK_EACH ? probe->symbol : NULL;

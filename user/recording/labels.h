@@ -40,6 +40,11 @@ char *label_without_tid(const struct who *who, char *text, size_t room);
 char *process_label(const struct definitions *d, uint32_t process, char *text, size_t room);
 char *thread_label(const struct definitions *d, uint32_t thread, char *text, size_t room);
 
+/* Of a recording of several nodes, where it ran; NULL: there is one only, or it is not known. Not made safe. */
+const char *process_node(const struct definitions *d, uint32_t process);
+/* "rank 2 on n3" there; else as thread_label(). */
+char *thread_label_on_node(const struct definitions *d, uint32_t thread, char *text, size_t room);
+
 /* "GASP_MPI_SEND", "GASP_USER_FUNCTION step" where each function is an event of its own, "GASP_MPI_ISEND (inner)" for
  * what the runtime calls of itself. */
 char *event_label(const struct def_probe *probe, bool inner, char *text, size_t room);

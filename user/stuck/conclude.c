@@ -13,6 +13,7 @@
 #include "stuck/private.h"
 #include "util/array.h"
 #include "util/log.h"
+#include "waitgraph/hand_over.h"
 
 static const char *unit_of(const struct stuck *stuck)
 {
@@ -324,25 +325,6 @@ static void doubt_busy_ranks(struct stuck *stuck)
 	}
 }
 
-static bool meets(const struct party *a, const struct party *b)
-{
-	return b->waits && b->meeting && !strcmp(a->meeting, b->meeting);
-}
-
-/* Of several that are not at a meeting which others have come to by a call before, some may have done that, too: not
- * each of them is waited for. */
-static void doubt_split_waits(struct stuck *stuck)
-{
-	for (size_t i = 0; i < stuck->nthreads; i++) {
-		struct party *party = &stuck->parties[i];
-		size_t others = 0;
-
-		for (size_t k = 0; party->split && party->waits && k < stuck->nthreads; k++)
-			others += stuck->parties[k].stands_for_rank && !meets(party, &stuck->parties[k]);
-		party->likely |= others > 1;
-	}
-}
-
 bool rank_is_there(const struct stuck *stuck, long rank)
 {
 	for (size_t i = 0; i < stuck->nthreads; i++)
@@ -412,7 +394,7 @@ int stuck_conclude(struct stuck *stuck)
 	if (err)
 		return err;
 	doubt_busy_ranks(stuck);
-	doubt_split_waits(stuck);
+	waits_doubt_split(stuck->parties, stuck->nthreads);
 	err = add_missing(stuck, &count);
 	if (err)
 		return err;

@@ -289,8 +289,23 @@ int file_remove_same(const char *path, const struct caller *caller, const struct
 	return error;
 }
 
-/* As the caller: `to` NULL: `from` is removed. */
-static int rename_as(const char *from, const char *to, const struct caller *caller)
+static int remove_file(const char *path, const char *unused)
+{
+	return unlink(path);
+}
+
+static int make_folder(const char *path, const char *unused)
+{
+	return mkdir(path, 0755);
+}
+
+static int remove_folder(const char *path, const char *unused)
+{
+	return rmdir(path);
+}
+
+/* As the caller. 0 or -errno. */
+static int act_as(const struct caller *caller, int (*act)(const char *, const char *), const char *path, const char *to)
 {
 	struct disguise *was = malloc(sizeof(*was));
 	int error;
@@ -298,7 +313,7 @@ static int rename_as(const char *from, const char *to, const struct caller *call
 	if (!was)
 		return -ENOMEM;
 	error = disguise_put_on(was, caller);
-	if (!error && (to ? rename(from, to) : unlink(from)))
+	if (!error && act(path, to))
 		error = -errno;
 	disguise_take_off(was);
 	free(was);
@@ -314,14 +329,24 @@ int file_take_place(const char *path, const struct caller *caller)
 		return keeper_take_place(path);
 	if (asprintf(&new, "%s" FILE_NEW, path) < 0)
 		return -ENOMEM;
-	error = rename_as(new, path, caller);
+	error = act_as(caller, rename, new, path);
 	free(new);
 	return error;
 }
 
 int file_drop_new(const char *path, const struct caller *caller)
 {
-	return keeper_is_there() ? keeper_drop_new(path) : rename_as(path, NULL, caller);
+	return keeper_is_there() ? keeper_drop_new(path) : act_as(caller, remove_file, path, NULL);
+}
+
+int folder_create(const char *path, const struct caller *caller)
+{
+	return act_as(caller, make_folder, path, NULL);
+}
+
+int folder_remove(const char *path, const struct caller *caller)
+{
+	return act_as(caller, remove_folder, path, NULL);
 }
 
 void file_give_back(const char *path, const struct caller *caller, int fd)

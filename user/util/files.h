@@ -50,6 +50,9 @@ int file_remove_same(const char *path, const struct caller *caller, const struct
 int file_take_place(const char *path, const struct caller *caller);
 /* Removes a new one, with FILE_NEW: it is not to take the place, or nobody has ended it. 0 or -errno, not said. */
 int file_drop_new(const char *path, const struct caller *caller);
+/* Makes a folder as the caller would; removes an empty one. 0 or -errno, not said. */
+int folder_create(const char *path, const struct caller *caller);
+int folder_remove(const char *path, const struct caller *caller);
 /* Removes one of ours. */
 void file_remove(const char *path);
 /* An unnamed file in $TMPDIR or /tmp, gone when closed. A file descriptor or -errno, said. */

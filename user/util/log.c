@@ -31,10 +31,16 @@ static const char erase_line[] = "\r\033[K";
 static enum log_level current_level = LOG_WARN;
 static bool status_shown; /* the cursor stands in a status line */
 static bool has_failed;
+static const char *own_name;
 
 void log_set_level(enum log_level level)
 {
 	current_level = level;
+}
+
+void log_set_name(const char *name)
+{
+	own_name = name;
 }
 
 enum log_level log_get_level(void)
@@ -85,6 +91,8 @@ static void say(enum log_level level, const char *format, va_list arguments)
 	at += put_priority(line + at, level);
 	memcpy(line + at, prefix, sizeof(prefix) - 1);
 	at += sizeof(prefix) - 1;
+	if (own_name)
+		at += snprintf(line + at, LINE_MOST / 4, "%.200s: ", own_name);
 	length = vsnprintf(line + at, sizeof(line) - at - 1, format, arguments);
 	if (length > 0)
 		at += strlen(line + at);

@@ -14,6 +14,8 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_set_level(enum log_level level); /* default LOG_WARN; -v, -vv raise it */
 enum log_level log_get_level(void);
+/* Stands behind "gaspbpf: " from now on, with ": "; it lives on. NULL: nothing. */
+void log_set_name(const char *name);
 /* Each prints one line with "gaspbpf: " before it; a live status line is cleared first. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "waitgraph/hand_over.h"
 #include "waitgraph/private.h"
 
 #define NAMED_MOST 6 /* parties that one sentence names */
@@ -483,7 +484,7 @@ static void look_at_stopped(struct graph *g, char how, size_t *which)
 	if (how == 'T') {
 		fprintf(out, ": to let %s go on, kill -CONT", count == 1 ? "it" : "them");
 		for (size_t i = 0; i < count && i < NAMED_MOST; i++)
-			fprintf(out, " %d", g->parties[which[i]].pid);
+			fprintf(out, " %d", waits_pid(g->parties[which[i]].pid));
 		fputs(count > NAMED_MOST ? " ..." : "", out);
 	}
 	fclose(out);

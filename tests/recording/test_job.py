@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gaspbpf job: nodes are started by the site's means, begin and end together, and whoever fails costs its own part. The
+nodes are none here (tests/support/nodes.py); a real job on a real Slurm: tests/observe/test_cluster.py."""
+import json
+import re
+import signal
+import time
+
+import pytest
+
+import gaspbpf
+from nodes import Nodes
+
+pytestmark = pytest.mark.files
+
+
+def report(nodes):
+    done = gaspbpf.run("report", "--json", nodes.output)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def hosts(nodes):
+    return [node["host"] for node in report(nodes)["nodes"]]
+
+
+def began_within(errors):
+    """ms"""
+    number, unit = re.search(r"the nodes began within ([\d.]+) (\w+) of each other", errors).groups()
+    return float(number) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1000}[unit]
+
+
+@pytest.mark.parametrize("by", ["ssh", "clush", "pdsh", "mpiexec"])
+def test_each_means_passes_every_word_on_as_it_is(tmp_path, by):
+    nodes = Nodes(tmp_path, "a1", "a2")
+    touch = f"touch {tmp_path}/broken"
+    words = ["--comm", "it's", "-e", f"x; {touch} $({touch}) `id` \"$HOME\" \\ *", "-m", ""]
+    done = nodes.run("--by", by, "-d", "200ms", more=words)
+    assert done.returncode == 0, done.stderr
+    for name in nodes.names:
+        told = json.loads((tmp_path / f"words.{name}").read_text())
+        folder = str(nodes.output) + ".nodes"
+        assert told == ["record", "--part-of", folder, *words, *(["--node", name] if by in ("ssh", "mpiexec") else [])]
+    assert hosts(nodes) == ["a1", "a2"]
+    assert not (tmp_path / "broken").exists() and not (tmp_path / "run.gasp.nodes").exists()
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=id", "a;id", "$(id)", "a b/c", "user@a"])
+def test_what_is_no_name_starts_nothing(tmp_path, name):
+    nodes = Nodes(tmp_path, "a1")
+    done = gaspbpf.run("job", f"--hosts=a1,{name}", "--program", tmp_path / "part", "-o", nodes.output, "--", "--comm",
+                       "x", env=nodes.environment)
+    assert done.returncode == 1 and "not a host's name" in done.stderr
+    assert not (tmp_path / "words.a1").exists() and not (tmp_path / "run.gasp.nodes").exists()
+
+
+def test_all_begin_when_the_last_one_is_ready(tmp_path):
+    """It is ready 1.5 s later."""
+    nodes = Nodes(tmp_path, "a1", "slow")
+    done = nodes.run("-d", "200ms")
+    assert done.returncode == 0 and hosts(nodes) == ["a1", "slow"]
+    assert began_within(done.stderr) < 1000
+
+
+def test_who_is_not_ready_in_time_is_left_behind(tmp_path):
+    nodes = Nodes(tmp_path, "a1", "mute")
+    before = time.monotonic()
+    done = nodes.run("-d", "200ms", "--patience", "1s")
+    assert time.monotonic() - before < 50
+    assert done.returncode == 0 and hosts(nodes) == ["a1"]
+    assert re.search(r"going on without mute: not ready after \d s", done.stderr)
+    assert "gaspbpf: mute: it is not in the result: it did not answer any more" in done.stderr
+
+
+def test_nobody_waits_for_who_has_said_that_it_cannot(tmp_path):
+    nodes = Nodes(tmp_path, "a1", "refuses")
+    before = time.monotonic()
+    done = nodes.run("-d", "200ms", "--patience", "100s")
+    assert time.monotonic() - before < 50
+    assert done.returncode == 0 and hosts(nodes) == ["a1"]
+    assert "gaspbpf: refuses: it is not in the result: observing needs root: run it with sudo" in done.stderr
+
+
+def test_one_that_dies_and_one_that_hangs_cost_their_parts(tmp_path):
+    nodes = Nodes(tmp_path, "a1", "killed", "hangs")
+    done = nodes.run("-d", "200ms", "--patience", "1s")
+    assert done.returncode == 0 and hosts(nodes) == ["a1", "killed", "hangs"]
+    assert "gaspbpf: killed: its recording is cut: " in done.stderr
+    assert "gaspbpf: hangs: its recording is cut: it did not answer any more" in done.stderr
+    assert "a1: it" not in done.stderr
+
+
+def test_where_all_fail_there_is_no_result(tmp_path):
+    nodes = Nodes(tmp_path, "refuses1", "refuses2")
+    done = nodes.run()
+    assert done.returncode == 1 and not nodes.output.exists() and not (tmp_path / "run.gasp.nodes").exists()
+    assert "nothing was observed on any node" in done.stderr
+    assert "said 2 times by nodes: observing needs root" in done.stderr
+
+
+def test_an_interrupt_ends_all_of_them_and_they_are_merged(tmp_path):
+    nodes = Nodes(tmp_path, "a1", "a2")
+    observation = gaspbpf.Observation(*nodes.arguments(), env=nodes.environment)
+    gaspbpf.wait_for(lambda: all((tmp_path / "run.gasp.nodes" / f"{name}.gasp").exists() for name in nodes.names),
+                     "the nodes to begin")
+    status, _, errors = observation.stop(signal.SIGINT)
+    assert status == 0 and hosts(nodes) == ["a1", "a2"] and "recording is cut" not in errors
+
+
+def test_it_ends_by_itself_where_the_job_does(tmp_path):
+    nodes = Nodes(tmp_path, "short1", "short2")
+    assert nodes.run().returncode == 0 and hosts(nodes) == ["short1", "short2"]
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path):
+    nodes = Nodes(tmp_path, "a1")
+    theirs = tmp_path / "run.gasp.nodes" / "a1.gasp"
+    theirs.parent.mkdir()
+    theirs.write_text("mine")
+    done = nodes.run()
+    assert done.returncode == 1 and "is there already" in done.stderr
+    assert theirs.read_text() == "mine" and not (tmp_path / "words.a1").exists()
+
+
+def test_what_is_said_while_it_lasts(tmp_path, terminal):
+    """A line on a terminal: how many nodes, what they have seen, who is late."""
+    nodes = Nodes(tmp_path, "a1", "a2", "hangs")
+    command = [f"PATH={nodes.environment['PATH']}", gaspbpf.PROGRAM, *nodes.arguments()]
+    screen = terminal(" ".join(map(str, command)), width=150)
+    screen.wait("3 of 3 nodes observing  3 processes  21 events  lost 0  cost 0.00%  waiting for hangs")

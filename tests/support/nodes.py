@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Nodes that are none: an ssh that runs commands here, and a program in the place of gaspbpf on each node, which does
+what the node's name says."""
+import os
+
+import composed
+import gaspbpf
+
+SECOND = 10**9
+
+# As sshd has it: a shell reads the words, joined by blanks.
+SSH = """#!/bin/sh
+while :; do
+    case $1 in
+    -l | -o) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+export SLURMD_NODENAME="$1"
+shift
+exec sh -c "$*"
+"""
+
+# mpiexec -n 1 -host NAME COMMAND: no shell reads it
+MPIEXEC = """#!/bin/sh
+export SLURMD_NODENAME="$4"
+shift 4
+exec "$@"
+"""
+
+PART = """#!/usr/bin/python3
+import json, os, pathlib, shutil, signal, sys, time
+own, words = pathlib.Path(__file__).parent, sys.argv[1:]
+folder, name = pathlib.Path(words[words.index("--part-of") + 1]), os.environ["SLURMD_NODENAME"]
+(own / f"words.{name}").write_text(json.dumps(words))
+
+def tell(state, at=None, status=0):
+    print("gaspbpf-part", name, state, at or time.time_ns(), 1, 7, 0, 0, status, flush=True)
+
+def orders():
+    lines = [line.split() for line in (folder / "orders").read_text().splitlines()]
+    return {what: int(at) for what, at in lines}
+
+def wait_for(what, meanwhile):
+    while what not in orders() or time.time_ns() < orders()[what]:
+        tell(meanwhile)
+        time.sleep(0.02)
+
+if name.startswith("refuses"):
+    print(f"gaspbpf: {name}: observing needs root: run it with sudo", file=sys.stderr)
+    tell("done", status=1)
+    sys.exit(1)
+if name.startswith("mute"):
+    time.sleep(60)
+if name.startswith("slow"):
+    time.sleep(1.5)
+tell("ready")
+wait_for("begin", "ready")
+shutil.copy(own / f"{name}.gasp", folder / f"{name}.gasp")
+tell("observing")
+if name.startswith("killed"):
+    os.kill(os.getpid(), signal.SIGKILL)
+if name.startswith("hangs"):
+    time.sleep(60)
+if name.startswith("short"):
+    time.sleep(0.2)
+else:
+    wait_for("end", "observing")
+tell("ended")
+tell("done")
+"""
+
+
+class Nodes:
+    """Of these names; a recording of each is there."""
+
+    def __init__(self, folder, *names):
+        self.folder, self.names = folder, names
+        self.output = folder / "run.gasp"
+        for name, text in (("ssh", SSH), ("mpiexec", MPIEXEC), ("part", PART)):
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+        for number, name in enumerate(names):
+            text = f"host {name}\nboot boot\nprocess 100 {number}\n"
+            text += composed.call(100, 1000, 2000 + number, "MPI_Barrier", **{"comm.id": 0, "comm.rank": number})
+            composed.compose(folder / f"{name}.gasp", text + f"end {SECOND}\n")
+        self.environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def arguments(self, *options, more=("--comm", "x")):
+        return ["job", "--hosts", ",".join(self.names), "--program", self.folder / "part", "-o", self.output, *options,
+                "--", *more]
+
+    def run(self, *options, more=("--comm", "x")):
+        return gaspbpf.run(*self.arguments(*options, more=more), env=self.environment)

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * job.c - gaspbpf job: a job on many nodes, as one recording.
+ *
+ * On each node 'gaspbpf record --part-of FOLDER' is started by the site's own means (user/nodes). Each puts its probes
+ * in and says that it is ready; then all are told one time at which to begin, and one at which to end, by
+ * CLOCK_REALTIME. Their recordings come into the folder, and are merged. Nothing here needs rights: those on the nodes
+ * do.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/job_watch.h"
+#include "cli/merging.h"
+#include "cli/on_nodes.h"
+#include "cli/outputs.h"
+#include "nodes/nodes.h"
+#include "util/format.h"
+#include "util/log.h"
+
+struct options {
+	struct on_nodes where;
+	const char *output, *folder;
+	uint64_t duration;
+	bool json, quiet, keep;
+};
+
+enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON };
+
+static const struct argp_option option_list[] = {
+	{ "pid", 'p', "PID", 0, "The job of this launcher (srun, mpiexec), which runs here, on all of its nodes", 4 },
+	{ "output", 'o', "FILE.gasp", 0, "Where the recording of all goes", 1 },
+	{ "duration", 'd', "TIME", 0, "Observe for TIME: 30 (seconds), 500ms, 2m; else until ^C or the end of the job",
+	  1 },
+	{ "folder", OPTION_FOLDER, "DIR", 0,
+	  "A new folder that all nodes see under this name, for their recordings (default: FILE.gasp.nodes)", 1 },
+	{ "keep", OPTION_KEEP, NULL, 0, "Keep that folder", 1 },
+	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 2 },
+	{ "quiet", 'q', NULL, 0, "No live line, no report", 2 },
+	{ 0 }
+};
+
+static const char about[] =
+	"A job on many nodes, as one recording: starts 'gaspbpf record' on each of its nodes by the site's own means, all "
+	"of them begin and end together, then their recordings become one (gaspbpf merge), and its report is printed."
+	"\v"
+	"A node that dies or does not answer costs its own part only, and that is said. What each node has to allow: "
+	"docs/cluster.md.\n"
+	"\nExamples:\n"
+	"  gaspbpf job --slurm 4711 -d 30s -o run.gasp\n"
+	"  gaspbpf job --slurm 4711 -o run.gasp -- --max-overhead 2%\n"
+	"      options of 'gaspbpf record' behind --\n"
+	"  gaspbpf job --hosts n[1-16] -d 30s -o run.gasp -- --comm solver\n"
+	"  gaspbpf job -p $(pgrep -o srun) -d 30s -o run.gasp\n"
+	"  gaspbpf report run.gasp --by node\n";
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct options *o = state->input;
+	char *end;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->where;
+		return 0;
+	case 'p':
+		o->where.launcher = strtol(argument, &end, 10);
+		if (*end || end == argument || o->where.launcher < 1)
+			argp_error(state, "-p %s: not a process id: one number, of a launcher", log_safe(argument));
+		return 0;
+	case 'o':
+		output_check_recording(state, argument);
+		o->output = argument;
+		return 0;
+	case 'd':
+		if (parse_time(argument, &o->duration) || !o->duration)
+			argp_error(state, "-d %s: not a time: use 30, 500ms, 2m", log_safe(argument));
+		return 0;
+	case OPTION_FOLDER:
+		o->folder = argument;
+		return 0;
+	case OPTION_KEEP:
+		o->keep = true;
+		return 0;
+	case OPTION_JSON:
+		o->json = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case ARGP_KEY_ARGS:
+		o->where.more = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_END:
+		if (!on_nodes_wanted(&o->where))
+			argp_error(
+				state,
+				"which job? for example: --slurm 4711, -p PID of its launcher, or --hosts n[1-16] -- --comm solver");
+		on_nodes_check(&o->where, state);
+		if (!o->output)
+			argp_error(state, "where to? say -o run.gasp, for example");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = { { &on_nodes_parser, 0, NULL, 0 }, { 0 } };
+
+/* --- the folder that all nodes see --------------------------------------------- */
+
+struct folder {
+	char *path, *orders; /* absolute */
+	int fd;              /* of the file of orders; -1: none */
+	struct caller caller;
+};
+
+static char *absolute(const char *path)
+{
+	char *here = *path == '/' ? strdup("") : getcwd(NULL, 0), *all = NULL;
+
+	if (here && asprintf(&all, "%s%s%s", here, *here ? "/" : "", path) < 0)
+		all = NULL;
+	free(here);
+	return all;
+}
+
+static int folder_open(struct folder *folder, const struct options *o)
+{
+	char *beside = NULL;
+	int err = caller_find(&folder->caller);
+
+	folder->fd = -1;
+	if (err)
+		return err;
+	if (!o->folder && asprintf(&beside, "%s.nodes", o->output) < 0)
+		return -ENOMEM;
+	folder->path = absolute(o->folder ?: beside);
+	free(beside);
+	if (!folder->path || asprintf(&folder->orders, "%s/%s", folder->path, PART_ORDERS) < 0) {
+		folder->orders = NULL;
+		return -ENOMEM;
+	}
+	err = folder_create(folder->path, &folder->caller);
+	if (err == -EEXIST)
+		log_error("%s: is there already, perhaps of an earlier run: remove it, or give another --folder",
+			  log_safe(folder->path));
+	else if (err)
+		log_error("%s: cannot be made: %s: give a --folder that all nodes see", log_safe(folder->path),
+			  strerror(-err));
+	if (err) {
+		free(folder->path);
+		folder->path = NULL; /* not ours */
+		return err;
+	}
+	folder->fd = file_create_new(folder->orders, &folder->caller);
+	return folder->fd < 0 ? folder->fd : 0;
+}
+
+static void remove_file(const struct folder *folder, const char *path)
+{
+	struct stat there;
+
+	if (!lstat(path, &there))
+		file_remove_same(path, &folder->caller, &there);
+}
+
+static char *recording_of(const struct folder *folder, const struct node *node)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s.gasp", folder->path, node->heard ? node->last.node : node->name) < 0 ? NULL
+													   : path;
+}
+
+/* Nothing but what nodes have put there is removed. */
+static void folder_clear(const struct folder *folder, const struct nodes *nodes)
+{
+	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++) {
+		char *path = recording_of(folder, &nodes->list[i]);
+
+		if (path)
+			remove_file(folder, path);
+		free(path);
+	}
+	remove_file(folder, folder->orders);
+	if (folder_remove(folder->path, &folder->caller))
+		log_warn("%s: is not empty, and stays", log_safe(folder->path));
+}
+
+static void folder_close(struct folder *folder)
+{
+	if (folder->fd >= 0)
+		close(folder->fd);
+	free(folder->path);
+	free(folder->orders);
+	caller_free(&folder->caller);
+}
+
+/* --- the result ------------------------------------------------------------------ */
+
+static int merge_all(const struct options *o, const struct folder *folder, const struct nodes *nodes, int stop)
+{
+	struct merge_options options = { .name = o->output, .stop = stop };
+	int err = 0;
+
+	options.paths = calloc(nodes->hosts.count + 1, sizeof(*options.paths));
+	for (size_t i = 0; options.paths && i < nodes->hosts.count; i++) {
+		char *path = recording_of(folder, &nodes->list[i]);
+		struct stat there;
+
+		if (path && !stat(path, &there) && there.st_size)
+			options.paths[options.npaths++] = path;
+		else
+			free(path);
+	}
+	if (!options.paths)
+		err = -ENOMEM;
+	else if (!options.npaths) {
+		log_error("no node has recorded anything: see above");
+		err = -ENODATA;
+	} else
+		err = merge_into_file(&options, &folder->caller);
+	for (size_t i = 0; i < options.npaths; i++)
+		free(options.paths[i]);
+	free(options.paths);
+	return err;
+}
+
+static int print_report(const struct options *o)
+{
+	char name[] = "gaspbpf report", json[] = "--json", end[] = "--";
+	char *argv[] = { name, end, (char *)o->output, NULL },
+	     *as_json[] = { name, json, end, (char *)o->output, NULL };
+
+	if (o->quiet)
+		return 0;
+	return o->json ? command_report(4, as_json) : command_report(3, argv);
+}
+
+static int observe(const struct options *o, struct nodes *nodes, struct folder *folder)
+{
+	struct job_watch watch = { .nodes = nodes, .orders = folder->fd, .duration = o->duration, .quiet = o->quiet };
+	int err = on_nodes_start(&o->where, nodes, (const char *[]){ "record", "--part-of", folder->path, NULL });
+
+	watch.signals = cli_block_signals(0);
+	err = err ?: watch.signals < 0 ? watch.signals : job_watch(&watch);
+	if (!err)
+		err = merge_all(o, folder, nodes, watch.signals);
+	if (watch.signals >= 0)
+		close(watch.signals);
+	return err;
+}
+
+int command_job(int argc, char **argv)
+{
+	static const struct argp argp = {
+		option_list, parse, "[-- OPTIONS OF RECORD...]", about, children, NULL, NULL
+	};
+	struct options o = { 0 };
+	struct nodes nodes = { 0 };
+	struct folder folder = { .fd = -1 };
+	int err, status;
+
+	cli_parse(&argp, argc, argv, &o);
+	err = on_nodes_find(&o.where, &nodes) ?: folder_open(&folder, &o);
+	if (!err)
+		err = observe(&o, &nodes, &folder);
+	if (folder.path && !o.keep && (!err || !nodes_in(&nodes, PART_OBSERVING)))
+		folder_clear(&folder, &nodes);
+	else if (folder.path)
+		log_warn("%s: the nodes' recordings are kept there", log_safe(folder.path));
+	nodes_free(&nodes);
+	folder_close(&folder);
+	on_nodes_free(&o.where);
+	if (err == -EINTR) {
+		log_error("job: interrupted: %s was not written", log_safe(o.output));
+		return STATUS_INTERRUPTED;
+	}
+	status = cli_status("job", err);
+	return status ?: print_report(&o);
+}

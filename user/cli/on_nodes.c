@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/on_nodes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/format.h"
+#include "util/log.h"
+
+#define PATIENCE_NS 30000000000ULL
+
+enum { OPTION_SLURM = 460, OPTION_HOSTS, OPTION_HOSTFILE, OPTION_BY, OPTION_PROGRAM, OPTION_SUDO, OPTION_PATIENCE };
+
+static const struct argp_option option_table[] = {
+	{ "slurm", OPTION_SLURM, "JOBID", 0, "The job of this number, on all of its nodes (docs/cluster.md)", 4 },
+	{ "hosts", OPTION_HOSTS, "LIST", 0,
+	  "These nodes: n[1-16],login2; may repeat. Which processes there: options behind --, as in -- --comm solver",
+	  4 },
+	{ "hostfile", OPTION_HOSTFILE, "FILE", 0, "Nodes from a file, one on a line, as mpiexec has it", 4 },
+	{ "by", OPTION_BY, "PROGRAM", 0,
+	  "What starts gaspbpf on the nodes: srun (with --slurm), clush, pdsh, ssh or mpiexec; else the first of them "
+	  "that is installed",
+	  4 },
+	{ "program", OPTION_PROGRAM, "PATH", 0, "gaspbpf on the nodes, where it is not at this one's own path", 4 },
+	{ "sudo", OPTION_SUDO, NULL, 0, "Start it there by 'sudo -n'", 4 },
+	{ "patience", OPTION_PATIENCE, "TIME", 0,
+	  "So long the others wait for a node that does not answer, at the start and at the end (default 30s)", 4 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct on_nodes *o = state->input;
+
+	switch (key) {
+	case OPTION_SLURM:
+		o->slurm = argument;
+		return 0;
+	case OPTION_HOSTS:
+		return -cli_append(&o->hosts, argument);
+	case OPTION_HOSTFILE:
+		o->hostfile = argument;
+		return 0;
+	case OPTION_BY:
+		o->by = argument;
+		return 0;
+	case OPTION_PROGRAM:
+		o->program = argument;
+		return 0;
+	case OPTION_SUDO:
+		o->sudo = true;
+		return 0;
+	case OPTION_PATIENCE:
+		if (parse_time(argument, &o->patience) || !o->patience)
+			argp_error(state, "--patience %s: not a time: use 30, 500ms, 2m", log_safe(argument));
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp on_nodes_parser = { option_table, parse, NULL, NULL, NULL, NULL, NULL };
+
+bool on_nodes_wanted(const struct on_nodes *o)
+{
+	return o->slurm || o->launcher || o->hosts.count || o->hostfile;
+}
+
+void on_nodes_check(const struct on_nodes *o, struct argp_state *state)
+{
+	bool listed = o->hosts.count || o->hostfile;
+
+	if ((o->slurm || o->launcher) && listed)
+		argp_error(state, "the job's nodes are known: leave --hosts and --hostfile out");
+	if (o->slurm && o->launcher)
+		argp_error(state, "--slurm and -p both say which job: leave one out");
+	if (listed && !o->more)
+		argp_error(state, "which processes on these hosts? options behind -- say it: -- --comm solver, "
+				  "-- --user NAME, -- --job ID");
+	if (o->more && **o->more != '-')
+		argp_error(state, "what is '%s'? options for each node's gaspbpf stand behind --", log_safe(*o->more));
+}
+
+int on_nodes_find(const struct on_nodes *o, struct nodes *nodes)
+{
+	char *job = NULL;
+	int err = o->hostfile ? hosts_read(&nodes->hosts, o->hostfile) : 0;
+
+	for (size_t i = 0; !err && i < o->hosts.count; i++)
+		err = hosts_add(&nodes->hosts, o->hosts.items[i]);
+	nodes->patience = o->patience ?: PATIENCE_NS;
+	if (!err && o->launcher)
+		err = nodes_job_of(o->launcher, &job);
+	err = err ?: nodes_find(nodes, job ?: o->slurm, o->by);
+	free(job);
+	return err;
+}
+
+static int own_program(char **path)
+{
+	char text[4096];
+	ssize_t n = readlink("/proc/self/exe", text, sizeof(text) - 1);
+
+	if (n < 0) {
+		log_error("where gaspbpf itself is cannot be told: say --program PATH");
+		return -errno;
+	}
+	text[n] = 0;
+	*path = strdup(text);
+	return *path ? 0 : -ENOMEM;
+}
+
+static int add(struct text_list *list, const char *word)
+{
+	return word ? cli_append(list, (char *)word) : 0;
+}
+
+int on_nodes_start(const struct on_nodes *o, struct nodes *nodes, const char *const *words)
+{
+	struct text_list all = { 0 };
+	char *program = NULL;
+	int err = o->program ? 0 : own_program(&program);
+
+	if (!err && o->sudo)
+		err = add(&all, "sudo") ?: add(&all, "-n");
+	err = err ?: add(&all, program ?: o->program);
+	for (; !err && *words; words++)
+		err = add(&all, *words);
+	if (!err && nodes->job)
+		err = add(&all, "--slurm-job") ?: add(&all, nodes->job);
+	for (char **more = o->more; !err && more && *more; more++)
+		err = add(&all, *more);
+	err = err ?: cli_append(&all, NULL);
+	if (!err)
+		err = nodes_start(nodes, all.items);
+	free(all.items);
+	free(program);
+	return err;
+}
+
+void on_nodes_free(struct on_nodes *o)
+{
+	free(o->hosts.items);
+}

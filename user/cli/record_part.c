@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/record_part.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "observe/cost.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define ASK_WAITING_NS 50000000ULL
+#define ASK_OBSERVING_NS 200000000ULL
+#define TELL_EVERY_NS 500000000ULL
+#define CLOSE_NS 30000000ULL /* more than job_serve() takes */
+
+enum { OPTION_PART = 440, OPTION_NODE };
+
+static const struct argp_option option_table[] = {
+	{ "part-of", OPTION_PART, "FOLDER", 0,
+	  "As one of several nodes, whose recordings come into FOLDER: begin and end as its file 'orders' says; 'gaspbpf "
+	  "job' starts it so (docs/cluster.md)",
+	  4 },
+	{ "node", OPTION_NODE, "NAME", 0, "With --part-of: this node's name, where it is not the host's", 4 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+	struct record_part *part = state->input;
+
+	switch (key) {
+	case OPTION_PART:
+		part->folder = argument;
+		return 0;
+	case OPTION_NODE:
+		if (!part_name_is_fit(argument))
+			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name",
+				   log_safe(argument));
+		part->named = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (part->named && !part->folder)
+			argp_error(state, "--node goes with --part-of");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp part_parser = { option_table, parse, NULL, NULL, NULL, NULL, NULL };
+
+int record_part_open(struct record_part *part, struct text_list *outputs)
+{
+	part->node = part->named ? strdup(part->named) : part_own_name();
+	if (!part->node) {
+		log_error("this node has no name that a file can have: give it one: --node NAME");
+		return -EINVAL;
+	}
+	log_set_name(part->node);
+	if (asprintf(&part->orders, "%s/%s", part->folder, PART_ORDERS) < 0)
+		part->orders = NULL;
+	if (asprintf(&part->recording, "%s/%s.gasp", part->folder, part->node) < 0)
+		part->recording = NULL;
+	return part->orders && part->recording ? cli_append(outputs, part->recording) : -ENOMEM;
+}
+
+/* --- news and orders ------------------------------------------------------- */
+
+static bool tell(const struct record_part *part, const struct job *job, enum part_state state, uint64_t at, int status)
+{
+	struct capture_totals totals = job->capture ? capture_totals(job->capture) : (struct capture_totals){ 0 };
+	uint64_t start = job->definitions.run.start, now = clock_monotonic();
+	struct part_news news = { .state = state,
+				  .at = at,
+				  .processes = totals.alive,
+				  .events = totals.spans,
+				  .lost = totals.lost > totals.gaps ? totals.lost : totals.gaps,
+				  .status = status };
+
+	if (state > PART_READY && now > start)
+		news.cost = 100 * cost_of_all(&totals, now - start);
+	snprintf(news.node, sizeof(news.node), "%s", part->node);
+	return part_tell(&news);
+}
+
+static void ask(struct record_part *part, uint64_t every)
+{
+	uint64_t now = clock_monotonic();
+
+	if (now - part->asked < every)
+		return;
+	part->asked = now;
+	part_read_orders(part->orders, &part->told);
+}
+
+static void tell_now_and_then(struct record_part *part, const struct job *job, enum part_state state)
+{
+	uint64_t now = clock_monotonic();
+
+	if (now - part->said < TELL_EVERY_NS)
+		return;
+	part->said = now;
+	if (!tell(part, job, state, clock_realtime(), 0))
+		part->stopped = true; /* nobody listens: what has started us is gone */
+}
+
+/* --- the two moments that all nodes share ------------------------------------ */
+
+static bool has_come(int descriptor)
+{
+	struct pollfd fd = { .fd = descriptor, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+static bool is_close(uint64_t at)
+{
+	return at && clock_realtime() + CLOSE_NS >= at;
+}
+
+static void sleep_until(uint64_t at)
+{
+	struct timespec time = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, NULL) == EINTR)
+		;
+}
+
+void record_part_wait(struct record_part *part, struct job *job, int signals)
+{
+	while (!part->stopped && job_alive(job) && !is_close(part->told.begin)) {
+		tell_now_and_then(part, job, PART_READY);
+		job_serve(job);
+		ask(part, ASK_WAITING_NS);
+		part->stopped |= has_come(signals) || (part->told.end && !part->told.begin);
+	}
+	if (!part->stopped && part->told.begin)
+		sleep_until(part->told.begin);
+}
+
+void record_part_began(struct record_part *part, struct job *job)
+{
+	part->said = clock_monotonic();
+	tell(part, job, PART_OBSERVING, job->definitions.run.start_realtime, 0);
+}
+
+bool record_part_step(struct record_part *part, const struct job *job)
+{
+	ask(part, ASK_OBSERVING_NS);
+	tell_now_and_then(part, job, PART_OBSERVING);
+	if (!part->stopped && !is_close(part->told.end))
+		return false;
+	if (!part->stopped)
+		sleep_until(part->told.end);
+	return true;
+}
+
+void record_part_ended(const struct record_part *part, const struct job *job)
+{
+	tell(part, job, PART_ENDED, job->definitions.run.end_realtime, 0);
+}
+
+void record_part_done(const struct record_part *part, const struct job *job, int status)
+{
+	tell(part, job, PART_DONE, clock_realtime(), status);
+}
+
+void record_part_free(struct record_part *part)
+{
+	log_set_name(NULL);
+	free(part->node);
+	free(part->orders);
+	free(part->recording);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nodes.c - starts a command on each node, listens to all of them, and gives up those that do not answer.
+ *
+ * A node is lost where what has started it has ended before the node has said that it is done. With a means that
+ * starts all of them that is known at its end only; until then a node that was killed is one that says nothing.
+ */
+#include "nodes/nodes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "nodes/private.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define LINE_MOST (64u << 20) /* bytes; a node that writes more without an end of line has it cut */
+#define WORDS_MOST 40         /* different messages of nodes that are shown */
+#define PIECE 65536
+#define PREFIX "gaspbpf: "
+
+int nodes_find(struct nodes *nodes, const char *job, const char *by)
+{
+	int err = 0;
+
+	nodes->means = means_find(by, job);
+	if (!nodes->means)
+		return -ENOENT;
+	if (job) {
+		nodes->job = strdup(job);
+		err = nodes->job ? means_ask_hosts(&nodes->hosts, &nodes->job) : -ENOMEM;
+	}
+	if (!err && !nodes->hosts.count) {
+		log_error("no hosts: give some, as in --hosts n[1-16]");
+		err = -EINVAL;
+	}
+	if (err)
+		return err;
+	nodes->list = calloc(nodes->hosts.count, sizeof(*nodes->list));
+	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++)
+		nodes->list[i].name = nodes->hosts.names[i];
+	return nodes->list ? 0 : -ENOMEM;
+}
+
+/* --- starting --------------------------------------------------------------- */
+
+static int start_one(struct nodes *nodes, struct starter *starter, char *const *hosts, size_t count,
+		     char *const *command)
+{
+	struct words words = { 0 };
+	int err;
+
+	means_words(nodes->means, &words, nodes->job, hosts, count, command);
+	err = words.failed ? -ENOMEM : start_command(words.items, &starter->pid, &starter->out.fd, &starter->errors.fd);
+	words_free(&words);
+	if (err)
+		return err;
+	fcntl(starter->out.fd, F_SETFL, O_NONBLOCK);
+	fcntl(starter->errors.fd, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static int start_each(struct nodes *nodes, char *const *command)
+{
+	size_t count = 0;
+	char **longer;
+	int err = 0;
+
+	while (command[count])
+		count++;
+	longer = calloc(count + 3, sizeof(*longer));
+	if (!longer)
+		return -ENOMEM;
+	memcpy(longer, command, count * sizeof(*longer));
+	longer[count] = "--node";
+	for (size_t i = 0; !err && i < nodes->hosts.count; i++) {
+		longer[count + 1] = nodes->hosts.names[i];
+		nodes->starters[i].node = &nodes->list[i];
+		err = start_one(nodes, &nodes->starters[i], &nodes->hosts.names[i], 1, longer);
+	}
+	free(longer);
+	return err;
+}
+
+int nodes_start(struct nodes *nodes, char *const *command)
+{
+	nodes->nstarters = nodes->means->each ? nodes->hosts.count : 1;
+	nodes->starters = calloc(nodes->nstarters, sizeof(*nodes->starters));
+	if (!nodes->starters)
+		return -ENOMEM;
+	for (size_t i = 0; i < nodes->nstarters; i++)
+		nodes->starters[i].out.fd = nodes->starters[i].errors.fd = -1;
+	if (nodes->means->each)
+		return start_each(nodes, command);
+	return start_one(nodes, &nodes->starters[0], nodes->hosts.names, nodes->hosts.count, command);
+}
+
+/* --- what they say ------------------------------------------------------------ */
+
+/* The same, or the one is the other's name within its domain. */
+static bool same_host(const char *a, const char *b)
+{
+	size_t n = strcspn(a, ".");
+
+	return !strcmp(a, b) || (n == strcspn(b, ".") && !strncmp(a, b, n) && (!a[n] || !b[n]));
+}
+
+static struct node *find_node(const struct nodes *nodes, const char *name, size_t length)
+{
+	char copy[PART_NAME_MOST + 1];
+
+	if (length > PART_NAME_MOST)
+		return NULL;
+	memcpy(copy, name, length);
+	copy[length] = 0;
+	for (size_t i = 0; i < nodes->hosts.count; i++)
+		if (same_host(nodes->list[i].name, copy))
+			return &nodes->list[i];
+	return NULL;
+}
+
+static void take_news(struct node *node, const struct part_news *news)
+{
+	node->heard = clock_monotonic();
+	if (news->state == PART_DONE && news->status) {
+		node->lost = true;
+		return;
+	}
+	node->last = *news;
+	if (news->state < node->state)
+		return;
+	if (news->state == PART_OBSERVING && node->state < PART_OBSERVING)
+		node->began = news->at;
+	if (news->state == PART_ENDED)
+		node->ended = news->at;
+	node->state = news->state;
+}
+
+/* False: there are none in it. */
+static bool take_bytes(struct nodes *nodes, struct starter *starter, const char *line)
+{
+	struct buffer some = { 0 };
+	const char *name;
+	size_t length;
+	bool are_some = part_take_bytes(line, &name, &length, &some);
+	struct node *node = are_some ? starter->node ?: find_node(nodes, name, length) : NULL;
+
+	if (node && node->handed.size < LINE_MOST) {
+		buffer_put(&node->handed, some.data, some.size);
+		node->handed.failed |= some.failed;
+	}
+	buffer_free(&some);
+	return are_some;
+}
+
+static void take_output(struct nodes *nodes, struct starter *starter, const char *line)
+{
+	struct part_news news;
+	struct node *node;
+
+	if (part_read_news(line, &news)) {
+		node = starter->node ?: find_node(nodes, news.node, strlen(news.node));
+		if (node)
+			take_news(node, &news);
+	} else if (!take_bytes(nodes, starter, line) && *line)
+		log_warn("%s", log_safe(line));
+}
+
+/* What all nodes say alike is shown once. */
+static void say_once(struct nodes *nodes, const struct node *node, const char *text)
+{
+	for (size_t i = 0; i < nodes->nwords; i++) {
+		if (strcmp(nodes->words[i].text, text))
+			continue;
+		nodes->words[i].times++;
+		return;
+	}
+	if (nodes->nwords == WORDS_MOST ||
+	    array_one_more(&nodes->words, &nodes->words_room, nodes->nwords, sizeof(*nodes->words)))
+		return;
+	nodes->words[nodes->nwords] = (struct node_word){ .text = strdup(text), .times = 1 };
+	if (!nodes->words[nodes->nwords].text)
+		return;
+	nodes->nwords++;
+	log_warn("%s%s%s", node ? node->name : "", node ? ": " : "", log_safe(text));
+}
+
+static void note(struct node *node, const char *text, bool lost)
+{
+	char *copy = strdup(text);
+
+	if (copy) {
+		free(node->why);
+		node->why = copy;
+	}
+	node->lost |= lost && node->state < PART_DONE;
+}
+
+/* "srun: error: n[2-3]: tasks 1-2: Killed": the means knows before its own end who is gone. */
+static void note_gone(struct nodes *nodes, const char *line)
+{
+	const char *told = nodes->means->gone, *names = told ? strstr(line, told) : NULL;
+	const char *end = names ? strstr(names + strlen(told), ": task") : NULL;
+	struct hosts gone = { 0 };
+	char list[1024];
+
+	if (!end || (size_t)snprintf(list, sizeof(list), "%.*s", (int)(end - names - strlen(told)),
+				     names + strlen(told)) >= sizeof(list))
+		return;
+	if (!hosts_are_fit(list) || hosts_add(&gone, list)) /* refused: more than that is not known */
+		gone.count = 0;
+	for (size_t i = 0; i < gone.count; i++) {
+		struct node *node = find_node(nodes, gone.names[i], strlen(gone.names[i]));
+
+		if (node && !node->lost && node->state < PART_DONE) /* else it was us */
+			note(node, end + strlen(": "), true);
+	}
+	hosts_free(&gone);
+}
+
+/* "gaspbpf: NODE: what: why", or whatever the means itself says. */
+static void take_error(struct nodes *nodes, struct starter *starter, const char *line)
+{
+	const char *own = strstr(line, PREFIX), *text = own ? own + strlen(PREFIX) : line, *colon = strstr(text, ": ");
+	struct node *node = own && colon ? find_node(nodes, text, colon - text) : NULL;
+
+	if (!*text)
+		return;
+	if (node)
+		text = colon + 2;
+	else if (starter->node)
+		node = starter->node;
+	else if (!own)
+		note_gone(nodes, line);
+	if (node)
+		note(node, text, false);
+	say_once(nodes, node, text);
+}
+
+typedef void take_line(struct nodes *nodes, struct starter *starter, const char *line);
+
+static void take_lines(struct nodes *nodes, struct starter *starter, struct stream *s, take_line *take)
+{
+	char *at = s->text, *end;
+
+	while ((end = memchr(at, '\n', s->text + s->size - at))) {
+		*end = 0;
+		take(nodes, starter, at);
+		at = end + 1;
+	}
+	s->size -= at - s->text;
+	memmove(s->text, at, s->size);
+	if (s->size > LINE_MOST)
+		s->size = 0;
+}
+
+static void end_stream(struct nodes *nodes, struct starter *starter, struct stream *s, take_line *take)
+{
+	if (s->size) {
+		s->text[s->size] = 0; /* there is room: read_stream() */
+		take(nodes, starter, s->text);
+	}
+	s->size = 0;
+	close(s->fd);
+	s->fd = -1;
+}
+
+static int read_stream(struct nodes *nodes, struct starter *starter, struct stream *s, take_line *take)
+{
+	while (s->fd >= 0) {
+		ssize_t n;
+
+		if (array_reach(&s->text, &s->room, s->size + PIECE + 1, 1))
+			return -ENOMEM;
+		n = read(s->fd, s->text + s->size, PIECE);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		if (n > 0) {
+			s->size += n;
+			take_lines(nodes, starter, s, take);
+		} else
+			end_stream(nodes, starter, s, take);
+	}
+	return 0;
+}
+
+/* --- who is gone -------------------------------------------------------------- */
+
+static void lose(struct node *node)
+{
+	if (node->state < PART_DONE)
+		node->lost = true;
+}
+
+/* Its streams are read to their end first: what it has said last counts. A child of its own may hold them open; so its
+ * end is enough. */
+static void collect(struct nodes *nodes, struct starter *starter)
+{
+	int status;
+
+	if (!starter->pid || waitpid(starter->pid, &status, WNOHANG) != starter->pid)
+		return;
+	starter->pid = 0;
+	read_stream(nodes, starter, &starter->out, take_output);
+	read_stream(nodes, starter, &starter->errors, take_error);
+	if (starter->node)
+		lose(starter->node);
+	else
+		for (size_t i = 0; i < nodes->hosts.count; i++)
+			lose(&nodes->list[i]);
+}
+
+int nodes_serve(struct nodes *nodes, int wake, int patience)
+{
+	struct pollfd *fds = calloc(2 * nodes->nstarters + 1, sizeof(*fds));
+	int err = fds ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
+	for (size_t i = 0; i < nodes->nstarters; i++) {
+		fds[1 + 2 * i] = (struct pollfd){ .fd = nodes->starters[i].out.fd, .events = POLLIN };
+		fds[2 + 2 * i] = (struct pollfd){ .fd = nodes->starters[i].errors.fd, .events = POLLIN };
+	}
+	poll(fds, 2 * nodes->nstarters + 1, patience);
+	for (size_t i = 0; !err && i < nodes->nstarters; i++) {
+		struct starter *starter = &nodes->starters[i];
+
+		err = read_stream(nodes, starter, &starter->out, take_output);
+		err = err ?: read_stream(nodes, starter, &starter->errors, take_error);
+		collect(nodes, starter);
+	}
+	free(fds);
+	return err;
+}
+
+size_t nodes_in(const struct nodes *nodes, enum part_state state)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < nodes->hosts.count; i++)
+		count += nodes->list[i].state >= state;
+	return count;
+}
+
+bool nodes_over(const struct nodes *nodes)
+{
+	for (size_t i = 0; i < nodes->hosts.count; i++)
+		if (!nodes->list[i].lost && nodes->list[i].state < PART_DONE)
+			return false;
+	return true;
+}
+
+bool nodes_running(const struct nodes *nodes)
+{
+	for (size_t i = 0; i < nodes->nstarters; i++)
+		if (nodes->starters[i].pid)
+			return true;
+	return false;
+}
+
+/* --- the end ------------------------------------------------------------------- */
+
+#define POLITE_MS 2000
+
+static void end_all(struct nodes *nodes, int signal)
+{
+	for (size_t i = 0; i < nodes->nstarters; i++)
+		if (nodes->starters[i].pid)
+			kill(-nodes->starters[i].pid, signal);
+}
+
+static void wait_for_starters(struct nodes *nodes)
+{
+	uint64_t until = clock_monotonic() + POLITE_MS * 1000000ULL;
+
+	while (nodes_running(nodes) && clock_monotonic() < until)
+		if (nodes_serve(nodes, -1, 50))
+			break;
+}
+
+void nodes_give_up(struct nodes *nodes)
+{
+	if (nodes_in(nodes, PART_DONE) == nodes->hosts.count)
+		wait_for_starters(nodes); /* they end by themselves */
+	for (size_t i = 0; i < nodes->hosts.count; i++)
+		lose(&nodes->list[i]);
+	end_all(nodes, SIGTERM);
+	wait_for_starters(nodes);
+	end_all(nodes, SIGKILL);
+	for (size_t i = 0; i < nodes->nstarters; i++)
+		if (nodes->starters[i].pid)
+			waitpid(nodes->starters[i].pid, NULL, 0);
+	for (size_t i = 0; i < nodes->nstarters; i++)
+		nodes->starters[i].pid = 0;
+}
+
+void nodes_say_words(const struct nodes *nodes)
+{
+	for (size_t i = 0; i < nodes->nwords; i++)
+		if (nodes->words[i].times > 1)
+			log_warn("said %zu times by nodes: %s", nodes->words[i].times, log_safe(nodes->words[i].text));
+}
+
+static void free_stream(struct stream *stream)
+{
+	if (stream->fd >= 0)
+		close(stream->fd);
+	free(stream->text);
+}
+
+void nodes_free(struct nodes *nodes)
+{
+	if (nodes_running(nodes))
+		nodes_give_up(nodes);
+	for (size_t i = 0; i < nodes->nstarters; i++) {
+		free_stream(&nodes->starters[i].out);
+		free_stream(&nodes->starters[i].errors);
+	}
+	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++) {
+		free(nodes->list[i].why);
+		buffer_free(&nodes->list[i].handed);
+	}
+	for (size_t i = 0; i < nodes->nwords; i++)
+		free(nodes->words[i].text);
+	free(nodes->words);
+	free(nodes->starters);
+	free(nodes->list);
+	free(nodes->job);
+	hosts_free(&nodes->hosts);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* part.c - what a node's part is told and tells (part.h). */
+#include "nodes/part.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/buffer.h"
+#include "util/files.h"
+
+#define ORDERS_MOST 65536 /* bytes */
+#define MARK "gaspbpf-part"
+#define BYTES_MARK "gaspbpf-bytes"
+#define BYTES_A_LINE 250 /* a means passes short lines on as a whole */
+
+const char part_name_variable[] = "SLURMD_NODENAME";
+
+static const char *const states[PART_STATES] = { "absent", "ready", "observing", "ended", "done" };
+
+bool part_name_is_fit(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t length = strlen(name);
+
+	return length && length <= PART_NAME_MOST && strspn(name, letters) == length && *name != '-' && *name != '.';
+}
+
+const char *part_managed_name(void)
+{
+	const char *name = getenv(part_name_variable);
+
+	return name && part_name_is_fit(name) ? name : NULL;
+}
+
+char *part_own_name(void)
+{
+	char host[PART_NAME_MOST + 1] = "";
+
+	if (part_managed_name())
+		return strdup(part_managed_name());
+	if (gethostname(host, sizeof(host) - 1) || !part_name_is_fit(host))
+		return NULL;
+	return strdup(host);
+}
+
+/* --- orders -------------------------------------------------------------- */
+
+static void take_order(const char *line, struct part_orders *orders)
+{
+	uint64_t at;
+	char word[8];
+
+	if (sscanf(line, "%7s %" SCNu64, word, &at) != 2)
+		return;
+	if (!strcmp(word, "begin"))
+		orders->begin = at;
+	else if (!strcmp(word, "end"))
+		orders->end = at;
+}
+
+void part_read_orders(const char *path, struct part_orders *orders)
+{
+	/* Opened anew each time: a network file system then asks its server. */
+	int fd = file_open_to_read(path);
+	char *text = fd < 0 ? NULL : read_open_file(fd, ORDERS_MOST, NULL), *rest = text, *end;
+
+	for (; rest && (end = strchr(rest, '\n')); rest = end + 1) { /* a line without its end is still being written */
+		*end = 0;
+		take_order(rest, orders);
+	}
+	free(text);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- news ---------------------------------------------------------------- */
+
+bool part_tell(const struct part_news *news)
+{
+	char line[PART_NAME_MOST + 200];
+	int length = snprintf(line, sizeof(line),
+			      MARK " %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+			      news->node, states[news->state], news->at, news->processes, news->events, news->lost,
+			      news->cost, news->status);
+
+	return !write_all(STDOUT_FILENO, line, length);
+}
+
+static bool find_state(const char *word, enum part_state *state)
+{
+	for (int i = 0; i < PART_STATES; i++) {
+		if (strcmp(states[i], word))
+			continue;
+		*state = i;
+		return true;
+	}
+	return false;
+}
+
+bool part_read_news(const char *line, struct part_news *news)
+{
+	char state[16];
+
+	_Static_assert(PART_NAME_MOST == 200, "as in the format");
+	line = strstr(line, MARK " "); /* a means may put the host's name in front */
+	if (!line)
+		return false;
+	line += strlen(MARK " ");
+	return sscanf(line, "%200s %15s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+		      news->node, state, &news->at, &news->processes, &news->events, &news->lost, &news->cost,
+		      &news->status) == 8 &&
+	       part_name_is_fit(news->node) && find_state(state, &news->state);
+}
+
+/* --- bytes ---------------------------------------------------------------- */
+
+bool part_hand_over(const char *node, const void *data, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	char line[PART_NAME_MOST + 2 * BYTES_A_LINE + 40];
+	const uint8_t *at = data, *end = at + size;
+
+	while (at < end) {
+		int length = snprintf(line, sizeof(line), BYTES_MARK " %s ", node);
+
+		for (int i = 0; i < BYTES_A_LINE && at < end; i++, at++) {
+			line[length++] = digits[*at >> 4];
+			line[length++] = digits[*at & 15];
+		}
+		line[length++] = '\n';
+		if (write_all(STDOUT_FILENO, line, length))
+			return false;
+	}
+	return true;
+}
+
+/* -1: it is no digit. */
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool part_take_bytes(const char *line, const char **node, size_t *length, struct buffer *data)
+{
+	const char *at = strstr(line, BYTES_MARK " ");
+
+	if (!at)
+		return false;
+	*node = at + strlen(BYTES_MARK " ");
+	*length = strcspn(*node, " ");
+	at = *node + *length;
+	for (at += *at == ' '; *at && *at != '\r'; at += 2) {
+		uint8_t byte;
+
+		if (digit(at[0]) < 0 || digit(at[1]) < 0)
+			return false;
+		byte = digit(at[0]) << 4 | digit(at[1]);
+		buffer_put(data, &byte, 1);
+	}
+	return true;
+}
