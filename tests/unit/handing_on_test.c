@@ -75,7 +75,9 @@ static const struct analysis hears_nothing = { .name = "nothing" };
 
 static struct related_call call_at(uint64_t i)
 {
-	return (struct related_call){ .thread = i % 7, .probe = 1, .site = i % 11, .start = 10 * i, .end = 10 * i + i % 9 };
+	return (struct related_call){
+		.thread = i % 7, .probe = 1, .site = i % 11, .start = 10 * i, .end = 10 * i + i % 9
+	};
 }
 
 /* A piece of work, a call, now and then a wait, a message, a meeting; the first error. */
@@ -84,7 +86,9 @@ static int tell(const struct relations_ops *ops, struct related_call *crowd, siz
 	int error = 0;
 
 	for (uint64_t i = 0; i < MANY && !error; i++) {
-		const struct related_work work = { .thread = i % 7, .start = 3 * i, .end = 4 * i, .after = { 1, i % 5 } };
+		const struct related_work work = {
+			.thread = i % 7, .start = 3 * i, .end = 4 * i, .after = { 1, i % 5 }
+		};
 		const struct related_call call = call_at(i), other = call_at(i + 1);
 		const struct waited waited = { .until = call.start + 1, .of = other };
 		const struct meeting meeting = { .calls = crowd, .ncalls = i % 1000 ? 3 : ncrowd, .last = i % 3 };
