@@ -62,12 +62,63 @@ static int count_span(void *context, const struct definitions *d, const struct s
 	return 0;
 }
 
-/* Opens and reads in both ways; how many spans there were. */
-static size_t read_whatever(int fd)
+/* Of the spans of chunks; in `sum` their order counts. */
+struct met {
+	size_t spans, chunks;
+	uint64_t sum;
+};
+
+static void meet(struct met *met, const struct recording_chunk *chunk)
+{
+	for (size_t i = 0; i < chunk->nspans; i++)
+		met->sum = met->sum * 31 + (chunk->spans[i]->start ^ chunk->spans[i]->end ^ chunk->spans[i]->sequence);
+	met->spans += chunk->nspans;
+	met->chunks++;
+}
+
+static struct met read_chunks(struct recording *recording)
+{
+	struct recording_chunk chunk;
+	struct met met = { 0 };
+
+	for (size_t i = 0; i < recording_chunks(recording); i++)
+		if (!recording_read_chunk(recording, i, &chunk))
+			meet(&met, &chunk);
+	return met;
+}
+
+/* A thread that reads ahead finds the same, and the same damage. */
+static void read_ahead(int fd)
 {
 	struct recording_chunk chunk;
 	struct recording *recording;
-	size_t count = 0, in_chunks = 0, late, i;
+	struct read_ahead *ahead;
+	struct met met = { 0 }, expected;
+
+	if (recording_open_fd(&recording, fd, "damaged.gasp"))
+		return;
+	expected = read_chunks(recording);
+	recording_close(recording);
+	assert_int_equal(recording_open_fd(&recording, fd, "damaged.gasp"), 0);
+	ahead = read_ahead_begin(recording);
+	for (size_t i = 0; ahead && i < recording_chunks(recording); i++)
+		if (!read_ahead_chunk(ahead, i, &chunk))
+			meet(&met, &chunk);
+	read_ahead_end(ahead);
+	if (ahead) {
+		assert_int_equal(met.sum, expected.sum);
+		assert_int_equal(met.spans, expected.spans);
+		assert_int_equal(met.chunks, recording_chunks(recording));
+	}
+	recording_close(recording);
+}
+
+/* Opens and reads in both ways; how many spans there were. */
+static size_t read_whatever(int fd)
+{
+	struct recording *recording;
+	size_t count = 0, late, i;
+	struct met met;
 	struct span_sink sink = { .span = count_span, .context = &count };
 	struct span span;
 
@@ -79,11 +130,9 @@ static size_t read_whatever(int fd)
 		assert_true(span.thread < recording_definitions(recording)->nthreads);
 	}
 	assert_int_equal(recording_read(recording, &sink), 0);
-	for (i = 0; i < recording_chunks(recording); i++)
-		if (!recording_read_chunk(recording, i, &chunk))
-			in_chunks += chunk.nspans;
+	met = read_chunks(recording);
 	/* Chunk by chunk the copies of late spans are checked too. */
-	assert_true(in_chunks <= count);
+	assert_true(met.spans <= count);
 	recording_close(recording);
 	return count;
 }
@@ -243,6 +292,7 @@ static void a_damaged_file_is_read_up_to_the_damage(void **state)
 	assert_int_equal(lines(said), 1);
 	assert_non_null(strstr(said, "damaged.gasp: damaged at byte "));
 	assert_non_null(strstr(said, "a checksum does not match: what was read up to there is used"));
+	read_ahead(fd);
 
 	/* Cut in the middle of a chunk. */
 	bytes[size / 2] ^= 4;
@@ -339,6 +389,7 @@ static void damage_and_read(const uint8_t *bytes, size_t size, size_t rounds, bo
 		assert_int_equal(ftruncate(fd, (off_t)i), 0);
 		assert_int_equal(pwrite(fd, bytes, i, 0), i);
 		read_whatever(fd);
+		read_ahead(fd);
 	}
 	for (i = 0; i < rounds; i++) {
 		unsigned flips = 1 + (unsigned)below(4);
@@ -351,6 +402,7 @@ static void damage_and_read(const uint8_t *bytes, size_t size, size_t rounds, bo
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_int_equal(pwrite(fd, copy, size, 0), size);
 		read_whatever(fd);
+		read_ahead(fd);
 	}
 	free(copy);
 	close(fd);
