@@ -341,11 +341,11 @@ static void put_when(struct call_rows *rows, struct parquet *file, const struct 
 		     const struct call_time *time)
 {
 	const struct def_run *run = &rows->d->run;
-	int64_t since = (int64_t)(span->start - run->start);
+	uint64_t since = span->start - run->start; /* in two's complement: a forged one may lie before */
 
-	parquet_put_number(file, START_NS, since);
+	parquet_put_number(file, START_NS, (int64_t)since);
 	if (run->start_realtime)
-		parquet_put_number(file, START, (int64_t)run->start_realtime + since);
+		parquet_put_number(file, START, (int64_t)(run->start_realtime + since));
 	parquet_put_number(file, DEPTH, span->depth);
 	parquet_put_text(file, STATUS, &rows->statuses[span->reason < GB_ENDS ? span->reason : GB_ENDS]);
 	if (!time->known)
