@@ -216,13 +216,6 @@ static int learn_site(struct call_rows *rows, uint32_t index)
 	return row->ready ? 0 : -ENOMEM;
 }
 
-static const char *node_of(const struct definitions *d, const struct def_process *process)
-{
-	if (!process || !process->node || process->node > d->nnodes)
-		return d->run.host;
-	return d->nodes[process->node - 1].host;
-}
-
 static void learn_threads(struct call_rows *rows)
 {
 	for (uint32_t i = 0; i < rows->d->nthreads; i++) {
@@ -232,7 +225,7 @@ static void learn_threads(struct call_rows *rows)
 		row->thread.text = rows->d->threads[i].name;
 		row->process.text = process ? process->name : NULL;
 		row->job.text = process ? process->job : NULL;
-		row->node.text = node_of(rows->d, process);
+		row->node.text = node_text(rows->d, process);
 	}
 }
 
