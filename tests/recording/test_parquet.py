@@ -147,15 +147,20 @@ def test_what_is_not_known_is_null_and_what_is_nothing_is_0(tmp_path):
     assert (anybody["peer"], anybody["peer_rank"]) == (-1, None)
 
 
+def put(tid, start, window):
+    return call(tid, start, start + 5, "MPI_Put", target_rank=1, origin_count=1, origin_datatype=1, win=window)
+
+
 @pytest.mark.files
 def test_ranks_of_a_communicator_are_ranks_of_the_job(tmp_path):
-    """And those of a window are not known to be."""
+    """Those of a window are its communicator's; of one that was made before, the job's, as in the report."""
     half = "".join(f"comm {rank + 1} {HALF} 0 3 1 3\n" for rank in (1, 3))
     table = table_of(tmp_path, world(4) + half + send(2, 100, 110, 1, 8, comm=HALF) + send(2, 120, 130, 1, 8) +
-                     call(2, 140, 150, "MPI_Put", target_rank=1, origin_count=1, origin_datatype=1, win=0x77))
+                     call(2, 132, 135, "MPI_Win_create", comm=HALF, win=0x77) + put(2, 140, 0x77) + put(2, 160, 0x78) +
+                     call(2, 180, 185, "MPI_Win_create", comm=0x9999, win=0x79) + put(2, 190, 0x79))
     rows = [row for row in table if row["peer"] is not None]
-    assert [(row["peer"], row["peer_rank"]) for row in rows] == [(1, 3), (1, 1), (1, None)]
-    assert [(row["comm_id"], row["comm_first"]) for row in rows] == [(3, 1), (0, 0), (None, None)]
+    assert [(row["peer"], row["peer_rank"]) for row in rows] == [(1, 3), (1, 1), (1, 3), (1, 1), (1, None)]
+    assert [(row["comm_id"], row["comm_first"]) for row in rows] == [(3, 1), (0, 0)] + [(None, None)] * 3
 
 
 @pytest.mark.files

@@ -13,6 +13,7 @@ import composed
 import gaspbpf
 from composed import call, compose
 from peak_memory import most_memory
+from strict_json import BY_NUMBER
 
 pytestmark = pytest.mark.files
 WORK, OTHER, MALLOC = "GASP_PROGRAM_WORK", "GASP_PROGRAM_OTHER", "GASP_C_MALLOC"
@@ -223,7 +224,7 @@ def test_hostile_names(tmp_path):
     (frames, ns), = folded(recording)
     assert (len(frames), ns, frames[3]) == (4, 10, WORK) and "é<&>" in frames[2]
     (stack, values, labels), = Profile(export(recording, ".pb.gz")).samples
-    shown = HOSTILE.decode(errors="replace").replace("\ufffd", "?")
+    shown = HOSTILE.decode(errors=BY_NUMBER)
     assert stack[1] == (shown, shown, 7) and values == [1, 10]
     assert labels["node"] == shown
 

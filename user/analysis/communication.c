@@ -20,7 +20,6 @@
 #include "util/text.h"
 
 #define PAIRS_MOST (1u << 18)
-#define WINDOWS_MOST (1u << 16)
 
 const char *const traffic_names[TRAFFICS] = { "sent", "put", "got", "atomic" };
 
@@ -96,48 +95,25 @@ static int learn_probe(const struct communication *c, const struct accounted_cal
 
 /* --- who ------------------------------------------------------------------ */
 
-static struct comm_window *find_window(const struct communication *c, uint32_t process, int64_t handle)
-{
-	struct comm_window *window, wanted = { .key = { (uint64_t)handle, process, 0 } };
-
-	HASH_FIND(hh, c->windows, &wanted.key, sizeof(wanted.key), window);
-	return window;
-}
-
 /* A call has made something that accesses will name: their ranks are those of the communicator it was made with. */
 static int note_window(struct communication *c, const struct accounted_call *call)
 {
-	uint32_t process = c->d->threads[call->span->thread].process;
 	const struct def_comm *comm = comm_of_span(c->comms, call->span);
-	struct comm_window *window;
 	int64_t handle;
 
 	if (probe_value(&c->d->probes[call->span->probe], MEANING_COMM) < 0 || !call_number(call, MEANING_PTR, &handle))
 		return 0;
-	window = find_window(c, process, handle);
-	if (!window) {
-		window = HASH_COUNT(c->windows) < WINDOWS_MOST ? calloc(1, sizeof(*window)) : NULL;
-		if (!window)
-			return HASH_COUNT(c->windows) < WINDOWS_MOST ? -ENOMEM : 0;
-		window->key.handle = (uint64_t)handle;
-		window->key.process = process;
-		HASH_ADD(hh, c->windows, key, sizeof(window->key), window);
-		if (!window->hh.tbl) {
-			free(window);
-			return -ENOMEM;
-		}
-	}
-	window->comm = comm ? (uint32_t)(comm - c->d->comms) : NO_INDEX;
-	return 0;
+	return window_comms_note(&c->windows, c->d->threads[call->span->thread].process, (uint64_t)handle,
+				 comm ? (uint32_t)(comm - c->d->comms) : NO_INDEX);
 }
 
 /* The rank in the job that this value names. -1: it is not known; -2: it is nobody. */
 static int64_t rank_named(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
 			  int16_t value)
 {
-	const struct comm_window *window = NULL;
 	const struct def_comm *comm;
 	int64_t rank, handle;
+	uint32_t of;
 
 	if (!comm_number(probe, call->span, (uint32_t)value, &rank))
 		return -1;
@@ -147,11 +123,10 @@ static int64_t rank_named(struct communication *c, const struct accounted_call *
 		comm = comm_of_span(c->comms, call->span);
 		return comm ? comm_world_rank(comm, rank) : -1;
 	}
-	if (c->windows && call_number(call, MEANING_PTR, &handle))
-		window = find_window(c, c->d->threads[call->span->thread].process, handle);
-	if (!window)
+	if (!call_number(call, MEANING_PTR, &handle) ||
+	    !window_comms_find(&c->windows, c->d->threads[call->span->thread].process, (uint64_t)handle, &of))
 		return rank < NO_INDEX ? rank : -1;
-	return window->comm == NO_INDEX ? -1 : comm_world_rank(&c->d->comms[window->comm], rank);
+	return of == NO_INDEX ? -1 : comm_world_rank(&c->d->comms[of], rank);
 }
 
 /* The pair's index; NO_INDEX: there are too many of them. -ENOMEM in *error. */
@@ -511,15 +486,11 @@ static int end(void *state, struct report *r)
 static void communication_free(void *state)
 {
 	struct communication *c = state;
-	struct comm_window *window, *next;
 
 	if (!c)
 		return;
 	habits_free(c);
-	HASH_ITER (hh, c->windows, window, next) {
-		HASH_DEL(c->windows, window);
-		free(window);
-	}
+	window_comms_free(&c->windows);
 	for (size_t i = 0; i < c->nprobes; i++) {
 		free(c->probes[i].values);
 		free(c->probes[i].requests);

@@ -119,16 +119,6 @@ struct comm_request {
 	UT_hash_handle hh;
 };
 
-/* The communicator of a window, or of whatever else an access names. */
-struct comm_window {
-	struct {
-		uint64_t handle;
-		uint32_t process, zero;
-	} key;
-	uint32_t comm; /* index in the definitions; NO_INDEX: not known */
-	UT_hash_handle hh;
-};
-
 /* Which values of a probe's calls to ask: indices; -1: none. */
 struct comm_probe {
 	bool looked;
@@ -170,7 +160,7 @@ struct communication {
 	struct comm_place *places;
 	size_t nplaces, places_room;
 	struct comm_request *requests;
-	struct comm_window *windows;
+	struct window_comms windows;
 	struct flow beyond;    /* of pairs that are not kept apart */
 	uint64_t sizes[SIZES]; /* operations */
 	uint64_t size_bytes[SIZES];

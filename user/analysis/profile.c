@@ -179,11 +179,6 @@ static int find_place(struct profile *p, const struct definitions *d, const stru
 	return place->row == NO_INDEX || (place->site == NO_INDEX && span->site != NO_INDEX) ? -ENOMEM : 0;
 }
 
-static bool has_duration(const struct span *span)
-{
-	return span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC;
-}
-
 /* Adds the times of a call. *own: what of it is in the event's total; *self: what no call inside has had. */
 static int settle(struct profiled_thread *t, struct row *row, const struct span *span, const struct probe_facts *facts,
 		  uint64_t duration, uint64_t *own, uint64_t *self)
@@ -292,7 +287,7 @@ static __attribute__((noinline)) int tell(const struct profile *p, const struct 
 		.role = d->probes[span->probe].role,
 		.event = facts->is.event,
 		.inner = facts->is.inner,
-		.timed = has_duration(span),
+		.timed = span_has_duration(span),
 		.payload = *payload,
 		.duration = duration,
 		.self = self,
@@ -329,7 +324,7 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 	t->cost += facts->cost;
 	row->tally.calls++;
 	count_end(&row->tally, span->reason);
-	if (has_duration(span)) {
+	if (span_has_duration(span)) {
 		duration = span->end > span->start ? span->end - span->start : 0;
 		duration -= duration < facts->floor ? duration : facts->floor;
 		count_duration(&row->tally, duration);

@@ -182,3 +182,10 @@ int add_missing_calls(const struct definitions *d, uint64_t *by_thread)
 	free(sums);
 	return 0;
 }
+
+const char *node_text(const struct definitions *d, const struct def_process *process)
+{
+	if (!process || !process->node || process->node > d->nnodes)
+		return d->run.host;
+	return d->nodes[process->node - 1].host;
+}

@@ -58,6 +58,8 @@ static inline uint64_t since_start(const struct definitions *d, uint64_t time)
  * -ENOMEM. */
 int add_missing_calls(const struct definitions *d, uint64_t *by_thread);
 
+/* The host that the process ran on; NULL: not known. */
+const char *node_text(const struct definitions *d, const struct def_process *process);
 /* "rank 3: ./job 10" or "./job 10" of a process; any bytes. "?" out of bounds. */
 void process_text(const struct definitions *d, uint32_t process, char *buffer, size_t size);
 

@@ -167,6 +167,6 @@ static int folded_write(struct recording *recording, int fd, int spare, const ch
 const struct exporter exporter_folded = {
 	.name = "folded",
 	.suffixes = ".folded .folded.gz",
-	.help = "stacks with their time, for flame graphs",
+	.help = "stacks and times, for flame graphs",
 	.write = folded_write,
 };

@@ -36,11 +36,6 @@ struct table {
 	uint64_t lost; /* calls, by the gaps */
 };
 
-static bool has_duration(const struct span *span)
-{
-	return span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC;
-}
-
 static int account(struct table *table, const struct span *span, struct call_time *time)
 {
 	const struct accounted_probe *probe = &table->probes[span->probe];
@@ -53,7 +48,7 @@ static int account(struct table *table, const struct span *span, struct call_tim
 		.depth = span->depth < GB_DEPTH ? span->depth : GB_DEPTH,
 	};
 
-	time->known = has_duration(span);
+	time->known = span_has_duration(span);
 	if (!time->known)
 		return 0;
 	if (array_reach(&thread->events, &thread->room, probe->event + (size_t)1, sizeof(*thread->events)) ||

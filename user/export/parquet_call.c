@@ -113,7 +113,8 @@ struct probe_row {
 	char function_name[FUNCTION_NAME_ROOM];
 	struct choices peer, root, tag, comm_id;
 	const struct value *lock, *name, *kind; /* NULL: none */
-	bool names_comm, ranks_of_comm;
+	struct choices window;
+	bool names_comm;
 	struct payload_plan *payload; /* NULL: it moves nothing */
 };
 
@@ -135,6 +136,7 @@ struct call_rows {
 	struct parquet_text statuses[GB_ENDS + 1];
 	struct site_texts places;
 	struct comm_index *index;
+	struct window_comms windows;
 	struct texts *texts;
 };
 
@@ -163,6 +165,10 @@ static void learn_value(struct probe_row *row, const struct value *v)
 		if (v->form != FORM_POINTER) /* the same number on all ranks */
 			choose(&row->comm_id, v);
 		break;
+	case MEANING_PTR:
+		if (!row->window.count)
+			choose(&row->window, v);
+		break;
 	case MEANING_LOCK:
 		row->lock = row->lock ?: v;
 		break;
@@ -177,20 +183,6 @@ static void learn_value(struct probe_row *row, const struct value *v)
 	}
 }
 
-/* Does any call of the runtime name a communicator? Then a peer of a call that names none is not always one of the
- * job's ranks: it may be of a window. */
-static bool model_has_comms(const struct definitions *d, const struct def_probe *probe)
-{
-	for (size_t i = 0; i < d->nprobes; i++) {
-		const struct def_probe *other = &d->probes[i];
-
-		if (other->model && probe->model && !strcmp(other->model, probe->model) &&
-		    probe_value(other, MEANING_COMM) >= 0)
-			return true;
-	}
-	return false;
-}
-
 static int learn_probe(struct call_rows *rows, uint32_t index)
 {
 	const struct def_probe *probe = &rows->d->probes[index];
@@ -203,7 +195,6 @@ static int learn_probe(struct call_rows *rows, uint32_t index)
 	row->function.text = probe->symbol ? function_name_or(probe->symbol, row->function_name) : NULL;
 	for (uint32_t i = 0; i < probe->nvalues; i++)
 		learn_value(row, &probe->values[i]);
-	row->ranks_of_comm = row->names_comm || model_has_comms(rows->d, probe);
 	if (probe_value(probe, MEANING_BYTES) >= 0 || probe_value(probe, MEANING_COUNT) >= 0) {
 		row->payload = payload_plan_new(probe->role, probe->values, probe->nvalues);
 		if (!row->payload)
@@ -225,13 +216,6 @@ static int learn_site(struct call_rows *rows, uint32_t index)
 	return row->ready ? 0 : -ENOMEM;
 }
 
-static const char *node_of(const struct definitions *d, const struct def_process *process)
-{
-	if (!process || !process->node || process->node > d->nnodes)
-		return d->run.host;
-	return d->nodes[process->node - 1].host;
-}
-
 static void learn_threads(struct call_rows *rows)
 {
 	for (uint32_t i = 0; i < rows->d->nthreads; i++) {
@@ -241,7 +225,7 @@ static void learn_threads(struct call_rows *rows)
 		row->thread.text = rows->d->threads[i].name;
 		row->process.text = process ? process->name : NULL;
 		row->job.text = process ? process->job : NULL;
-		row->node.text = node_of(rows->d, process);
+		row->node.text = node_text(rows->d, process);
 	}
 }
 
@@ -291,6 +275,7 @@ void call_rows_free(struct call_rows *rows)
 	free(rows->comms);
 	site_texts_close(&rows->places);
 	comm_index_free(rows->index);
+	window_comms_free(&rows->windows);
 	texts_free(rows->texts);
 	free(rows);
 }
@@ -341,11 +326,11 @@ static void put_when(struct call_rows *rows, struct parquet *file, const struct 
 		     const struct call_time *time)
 {
 	const struct def_run *run = &rows->d->run;
-	int64_t since = (int64_t)(span->start - run->start);
+	uint64_t since = span->start - run->start; /* in two's complement: a forged one may lie before */
 
-	parquet_put_number(file, START_NS, since);
+	parquet_put_number(file, START_NS, (int64_t)since);
 	if (run->start_realtime)
-		parquet_put_number(file, START, (int64_t)run->start_realtime + since);
+		parquet_put_number(file, START, (int64_t)(run->start_realtime + since));
 	parquet_put_number(file, DEPTH, span->depth);
 	parquet_put_text(file, STATUS, &rows->statuses[span->reason < GB_ENDS ? span->reason : GB_ENDS]);
 	if (!time->known)
@@ -355,14 +340,42 @@ static void put_when(struct call_rows *rows, struct parquet *file, const struct 
 	parquet_put_number(file, SELF, (int64_t)time->self);
 }
 
-/* The rank in the job; -1: it is not known. */
-static int64_t rank_of_peer(const struct probe_row *row, const struct def_comm *comm, int64_t peer)
+/* Whose ranks an access names. False: nobody's, so they are the job's. */
+static bool comm_of_window(const struct call_rows *rows, const struct probe_row *row, const struct span *span,
+			   const struct sent_words *sent, const struct def_comm **comm)
+{
+	uint32_t index;
+	int64_t handle;
+
+	if (!chosen(&row->window, sent, &handle) ||
+	    !window_comms_find(&rows->windows, rows->d->threads[span->thread].process, (uint64_t)handle, &index))
+		return false;
+	*comm = index == NO_INDEX ? NULL : &rows->d->comms[index];
+	return true;
+}
+
+/* The rank in the job; -1: it is not known. As the report has it (user/analysis/communication.c). */
+static int64_t rank_of_peer(const struct call_rows *rows, const struct probe_row *row, const struct span *span,
+			    const struct sent_words *sent, const struct def_comm *comm, int64_t peer)
 {
 	if (peer < 0)
 		return -1;
-	if (comm)
-		return comm_world_rank(comm, peer);
-	return row->ranks_of_comm ? -1 : peer;
+	if (row->names_comm || comm_of_window(rows, row, span, sent, &comm))
+		return comm ? comm_world_rank(comm, peer) : -1;
+	return peer;
+}
+
+/* A call that has made a window. */
+static int note_window(struct call_rows *rows, const struct probe_row *row, const struct span *span,
+		       const struct sent_words *sent)
+{
+	const struct def_comm *comm = comm_of_span(rows->index, span);
+	int64_t handle;
+
+	if (!row->names_comm || !chosen(&row->window, sent, &handle))
+		return 0;
+	return window_comms_note(&rows->windows, rows->d->threads[span->thread].process, (uint64_t)handle,
+				 comm ? (uint32_t)(comm - rows->d->comms) : NO_INDEX);
 }
 
 static void put_comm(struct call_rows *rows, struct parquet *file, const struct probe_row *row,
@@ -384,14 +397,15 @@ static void put_whom(struct call_rows *rows, struct parquet *file, const struct 
 		     const struct sent_words *sent)
 {
 	const struct def_comm *comm = row->names_comm ? comm_of_span(rows->index, span) : NULL;
-	int64_t number;
+	int64_t number, rank;
 
 	if (row->names_comm)
 		put_comm(rows, file, row, comm, sent);
 	if (chosen(&row->peer, sent, &number)) {
 		parquet_put_number(file, PEER, number);
-		if (rank_of_peer(row, comm, number) >= 0)
-			parquet_put_number(file, PEER_RANK, rank_of_peer(row, comm, number));
+		rank = rank_of_peer(rows, row, span, sent, comm, number);
+		if (rank >= 0)
+			parquet_put_number(file, PEER_RANK, rank);
 	}
 	if (chosen(&row->root, sent, &number))
 		parquet_put_number(file, ROOT, number);
@@ -465,5 +479,5 @@ int call_row_put(struct call_rows *rows, struct parquet *file, const struct span
 		put_word(rows, file, KIND, span, row->kind);
 	if (placed)
 		put_place(rows, file, span->site);
-	return 0;
+	return rows->d->probes[span->probe].role == ROLE_WINDOW ? note_window(rows, row, span, &sent) : 0;
 }

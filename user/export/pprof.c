@@ -23,7 +23,6 @@
 #include "export/formats.h"
 #include "recording/labels.h"
 #include "util/buffer.h"
-#include "util/utf8.h"
 
 /* Numbers of profile.proto's fields. */
 enum profile_field {
@@ -96,30 +95,15 @@ static void put_message(struct pprof *p, struct buffer *to, unsigned field, cons
 
 /* --- what is met ------------------------------------------------------------------------ */
 
-/* As UTF-8: a byte that is none becomes '?'. */
-static void clean(struct buffer *to, const char *text)
-{
-	const uint8_t *at = (const uint8_t *)text;
-	size_t left = strlen(text);
-
-	buffer_clear(to);
-	buffer_reserve(to, 1); /* so that there are bytes, if of none */
-	while (left) {
-		unsigned length = utf8_length(at, left);
-
-		buffer_put(to, length ? (const char *)at : "?", length ?: 1);
-		at += length ?: 1;
-		left -= length ?: 1;
-	}
-}
-
 /* The text's index in the table of strings. */
 static uint32_t word_of(struct pprof *p, const char *text)
 {
 	struct word *word;
 	size_t size;
 
-	clean(&p->clean, text ?: "");
+	buffer_clear(&p->clean);
+	buffer_reserve(&p->clean, 1); /* so that there are bytes, if of none */
+	buffer_put_utf8(&p->clean, text ?: "");
 	if (p->clean.failed) {
 		p->failed = true;
 		return 0;
@@ -257,9 +241,7 @@ static void put_labels(struct pprof *p, uint32_t thread)
 {
 	const struct def_process *process = thread_process(p->d, thread);
 	struct who who = who_is_thread(p->d, thread);
-	const char *host = process && process->node && process->node <= p->d->nnodes
-				   ? p->d->nodes[process->node - 1].host
-				   : p->d->run.host;
+	const char *host = node_text(p->d, process);
 	char label[LABEL_ROOM];
 
 	label_of_thread(&who, label, sizeof(label));

@@ -20,6 +20,19 @@ const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uin
 /* The communicator that a call works on. NULL: it has none, or it is not known. */
 const struct def_comm *comm_of_span(struct comm_index *index, const struct span *span);
 
+/*
+ * Windows, and whatever else accesses name: a call of role `window` makes one with a communicator, whose ranks are
+ * meant from then on. (process, handle) leads to it. Zero: none is known.
+ */
+struct window_comms {
+	struct window_comm *by_handle;
+};
+/* comm: index in the definitions; NO_INDEX: not known. 0 or -ENOMEM. */
+int window_comms_note(struct window_comms *windows, uint32_t process, uint64_t handle, uint32_t comm);
+/* False: no such window is known; else *comm is as it was noted. */
+bool window_comms_find(const struct window_comms *windows, uint32_t process, uint64_t handle, uint32_t *comm);
+void window_comms_free(struct window_comms *windows);
+
 /* The rank in the job of a rank in the communicator; -1: not known. */
 int64_t comm_world_rank(const struct def_comm *comm, int64_t rank);
 /* The inverse: the rank in it of a rank of the job; -1: it is not known to be in it. */

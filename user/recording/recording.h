@@ -434,6 +434,12 @@ struct span {
 	uint64_t words[GB_SLOTS];
 };
 
+/* Is it known how long the call took? Else only that it was made. */
+static inline bool span_has_duration(const struct span *span)
+{
+	return span->reason != GB_END_DEPTH && span->reason != GB_END_ALONE && span->reason != GB_END_ATOMIC;
+}
+
 /* A hole in one thread's spans. */
 struct gap {
 	uint32_t thread;

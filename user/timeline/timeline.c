@@ -130,7 +130,7 @@ static int say(struct timeline *t, enum event_type type, uint64_t time, const st
 /* Only the call was observed. */
 static bool is_moment(const struct span *span)
 {
-	return span->reason == GB_END_ATOMIC || span->reason == GB_END_DEPTH || span->reason == GB_END_ALONE;
+	return !span_has_duration(span);
 }
 
 /* The lane whose innermost call ends first; NULL: nothing is in progress. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
 #define VARINT_MOST 10 /* bytes of a 64-bit LEB128 */
 
 uint8_t *buffer_reserve(struct buffer *b, size_t size)
@@ -74,6 +76,27 @@ void buffer_put_string(struct buffer *b, const char *text)
 	length = strlen(text);
 	buffer_put_varint(b, (uint64_t)length + 1);
 	buffer_put(b, text, length);
+}
+
+void buffer_put_utf8(struct buffer *b, const char *text)
+{
+	const uint8_t *at = (const uint8_t *)text;
+	size_t left = strlen(text);
+
+	while (left) {
+		unsigned length = utf8_length(at, left);
+
+		if (length) {
+			buffer_put(b, at, length);
+		} else {
+			const uint8_t both[] = { (uint8_t)(0xc0 | *at >> 6), (uint8_t)(0x80 | (*at & 0x3f)) };
+
+			buffer_put(b, both, sizeof(both));
+			length = 1;
+		}
+		at += length;
+		left -= length;
+	}
 }
 
 void buffer_clear(struct buffer *b)

@@ -19,7 +19,9 @@ void buffer_put(struct buffer *b, const void *data, size_t size);
 void buffer_put_varint(struct buffer *b, uint64_t value);   /* LEB128 */
 void buffer_put_signed(struct buffer *b, int64_t value);    /* zigzag LEB128 */
 void buffer_put_string(struct buffer *b, const char *text); /* length, bytes; NULL is written as absent */
-void buffer_clear(struct buffer *b);                        /* keeps the memory */
+/* Any bytes as UTF-8: one that is none of it becomes the character of its number. */
+void buffer_put_utf8(struct buffer *b, const char *text);
+void buffer_clear(struct buffer *b); /* keeps the memory */
 void buffer_free(struct buffer *b);
 /* Room for `size` more bytes at data + size of the buffer; NULL: out of memory. For hot encoders. */
 uint8_t *buffer_reserve(struct buffer *b, size_t size);

@@ -12,30 +12,8 @@
 #include <string.h>
 
 #include "util/array.h"
-#include "util/utf8.h"
 
 #define SLOTS_FIRST 64
-
-void put_utf8(struct buffer *to, const char *text)
-{
-	const uint8_t *at = (const uint8_t *)text;
-	size_t left = strlen(text);
-
-	while (left) {
-		unsigned length = utf8_length(at, left);
-
-		if (length) {
-			buffer_put(to, at, length);
-		} else {
-			const uint8_t both[] = { (uint8_t)(0xc0 | *at >> 6), (uint8_t)(0x80 | (*at & 0x3f)) };
-
-			buffer_put(to, both, sizeof(both));
-			length = 1;
-		}
-		at += length;
-		left -= length;
-	}
-}
 
 /* FNV-1a, 64 bits; its upper half is mixed into the lower one. */
 static size_t hash_of(const uint8_t *bytes, size_t size)
@@ -113,7 +91,7 @@ uint32_t dictionary_text(struct dictionary *d, const char *text)
 
 	buffer_clear(&d->clean);
 	buffer_put(&d->clean, &length, sizeof(length));
-	put_utf8(&d->clean, text);
+	buffer_put_utf8(&d->clean, text);
 	if (d->clean.failed)
 		return NO_CODE;
 	length = htole32((uint32_t)(d->clean.size - sizeof(length)));

@@ -31,7 +31,5 @@ void dictionary_bounds(const struct dictionary *d, struct cursor *least, struct 
 /* Empty again; keeps the memory. */
 void dictionary_clear(struct dictionary *d);
 void dictionary_free(struct dictionary *d);
-/* Any bytes as UTF-8; behind what is in the buffer. */
-void put_utf8(struct buffer *to, const char *text);
 
 #endif

@@ -229,7 +229,7 @@ void parquet_note(struct parquet *file, const char *key, const char *text)
 	struct thrift t = { .out = &file->notes };
 	struct buffer clean = { 0 };
 
-	put_utf8(&clean, text);
+	buffer_put_utf8(&clean, text);
 	thrift_element(&t);
 	thrift_text(&t, 1, key);
 	thrift_bytes(&t, 2, clean.data, clean.size);
