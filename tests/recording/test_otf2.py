@@ -287,6 +287,22 @@ def test_what_is_missing_is_marked(tmp_path):
 
 
 @files
+def test_nodes_of_a_merged_recording(tmp_path):
+    """Each is a node, and says how its clock was set."""
+    for k in range(2):
+        message = call(1, 1000, 2000, "MPI_Send", dest=1, comm=100, count=1, datatype=4) if not k else \
+            call(2, 1500, 3000, "MPI_Recv", source=0, comm=100, count=1, datatype=4)
+        compose(tmp_path / f"n{k}.gasp", f"host n{k}\nboot b{k}\nprocess {k + 1} {k}\ncomm {k + 1} 100 0 0 0 1\n" + message)
+    both = tmp_path / "both.gasp"
+    assert gaspbpf.run("merge", tmp_path / "n0.gasp", tmp_path / "n1.gasp", "-o", both).returncode == 0
+    read = exported(both)
+    assert [(name, kind) for name, kind, parent in read.nodes if parent] == [("n0", "node"), ("n1", "node")]
+    assert read.of_nodes["n0", "clock known by"] == "the reference"
+    assert ("n1", "clock known by") in read.of_nodes and ("n1", "clock added/ns") in read.of_nodes
+    assert [entry[2][0] for location in (0, 1) for entry in read.messages(location)] == [1, 0]
+
+
+@files
 def test_measurement_off_and_on(tmp_path):
     read = archive(tmp_path, "process 7 0\n" + call(7, 10, 20, "work") + "control 7 30 0\ncontrol 7 50 1\n" +
                    call(7, 60, 70, "work"))
