@@ -292,7 +292,8 @@ def test_nodes_of_a_merged_recording(tmp_path):
     for k in range(2):
         message = call(1, 1000, 2000, "MPI_Send", dest=1, comm=100, count=1, datatype=4) if not k else \
             call(2, 1500, 3000, "MPI_Recv", source=0, comm=100, count=1, datatype=4)
-        compose(tmp_path / f"n{k}.gasp", f"host n{k}\nboot b{k}\nprocess {k + 1} {k}\ncomm {k + 1} 100 0 0 0 1\n" + message)
+        compose(tmp_path / f"n{k}.gasp",
+                f"host n{k}\nboot b{k}\nprocess {k + 1} {k}\ncomm {k + 1} 100 0 0 0 1\n" + message)
     both = tmp_path / "both.gasp"
     assert gaspbpf.run("merge", tmp_path / "n0.gasp", tmp_path / "n1.gasp", "-o", both).returncode == 0
     read = exported(both)
