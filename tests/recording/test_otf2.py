@@ -374,7 +374,7 @@ def test_files_are_the_callers(tmp_path):
 @pytest.mark.skipif(gaspbpf.BUILD != gaspbpf.TOP / "build", reason="sanitizers keep memory")
 def test_memory_does_not_grow_with_the_recording(tmp_path):
     used = []
-    for calls in (200_000, 600_000):
+    for calls in (150_000, 400_000):
         text = "".join(call(7 + i % 2, i * 10, i * 10 + 9, "work") for i in range(calls))
         recording = compose(tmp_path / f"{calls}.gasp", "process 7 0\nthread 7 8\n" + text)
         used.append(most_memory("export", recording, "-o", tmp_path / f"{calls}.otf2"))

@@ -439,6 +439,7 @@ def scenarios(target, folder):
                  exact=str),
         Scenario("export-otf2", ["export", recorded, "-o", folder / "x.otf2"], output=folder / "x.def", exact=str,
                  children=True),
+        Scenario("export-paje", ["export", recorded, "-o", folder / "x.paje"], output=folder / "x.paje", exact=str),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),

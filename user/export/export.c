@@ -8,8 +8,8 @@
 
 #include "export/formats.h"
 
-const struct exporter *const exporters[] = { &exporter_chrome, &exporter_speedscope, &exporter_events, &exporter_otf2,
-					     NULL };
+const struct exporter *const exporters[] = { &exporter_chrome, &exporter_speedscope, &exporter_events,
+					     &exporter_otf2,   &exporter_paje,       NULL };
 
 /* The length of the longest of the suffixes in which the path ends, with a name before it. 0: none. */
 static size_t fits(const char *path, const char *suffixes)

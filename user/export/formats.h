@@ -11,5 +11,6 @@ extern const struct exporter exporter_chrome;     /* chrome.c */
 extern const struct exporter exporter_speedscope; /* speedscope.c */
 extern const struct exporter exporter_events;     /* events.c */
 extern const struct exporter exporter_otf2;       /* otf2.c */
+extern const struct exporter exporter_paje;       /* paje.c */
 
 #endif
