@@ -99,12 +99,18 @@ def test_messages(tmp_path):
 
 @files
 def test_many_messages(tmp_path):
-    """More than are sorted at once; each is begun in the order of time, and ended so."""
-    text = ranks(2) + "".join(send(1, 100 + 10 * i, 105 + 10 * i, 1) + receive(2, 101 + 10 * i, 108 + 10 * i, 0)
-                              for i in range(9_000))
-    found = links(dumped(exported(compose(tmp_path / "run.gasp", text))))
+    """More than are sorted at once, and received in another order than they are sent: the reader wants their begins in
+    the order of time, and their ends."""
+    count, text = 9_000, ranks(2)
+    order = [*range(1, count, 2), *range(0, count, 2)]
+    text += "".join(send(1, 100 + 10 * i, 105 + 10 * i, 1, tag=i % 2) for i in range(count))
+    text += "".join(receive(2, 100_000 + 10 * at, 100_005 + 10 * at, 0, tag=i % 2) for at, i in enumerate(order))
+    path = exported(compose(tmp_path / "run.gasp", text))
+    times = [float(line.split(" ")[1]) for line in path.read_text().splitlines() if re.match("[89] ", line)]
+    assert times == sorted(times)
+    found, ends = links(dumped(path)), {i: 100_005 + 10 * at for at, i in enumerate(order)}
     assert sorted(found, key=lambda link: link[2]) == [
-        ("job (tid 1)", "job (tid 2)", 100 + 10 * i, 108 + 10 * i) for i in range(9_000)]
+        ("job (tid 1)", "job (tid 2)", 100 + 10 * i, ends[i]) for i in range(count)]
 
 
 @files
