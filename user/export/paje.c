@@ -55,9 +55,9 @@ static const char head[] = "%EventDef PajeDefineContainerType 0\n% Alias string\
 			   "7 L M T T Message\n10 E T \"Not on the timeline\"\n";
 
 static const char *const colours[GROUPS] = {
-	[GROUP_BARRIER] = "0.85 0.20 0.20", [GROUP_WAIT] = "0.90 0.45 0.20",	   [GROUP_LOCK] = "0.75 0.25 0.60",
+	[GROUP_BARRIER] = "0.85 0.20 0.20", [GROUP_WAIT] = "0.90 0.45 0.20",       [GROUP_LOCK] = "0.75 0.25 0.60",
 	[GROUP_DATA] = "0.20 0.45 0.80",    [GROUP_COLLECTIVE] = "0.50 0.30 0.75", [GROUP_TASK] = "0.25 0.65 0.30",
-	[GROUP_ALLOC] = "0.60 0.60 0.25",   [GROUP_IO] = "0.15 0.60 0.60",	   [GROUP_OTHER] = "0.60 0.60 0.60",
+	[GROUP_ALLOC] = "0.60 0.60 0.25",   [GROUP_IO] = "0.15 0.60 0.60",         [GROUP_OTHER] = "0.60 0.60 0.60",
 };
 
 struct paje {
@@ -287,16 +287,18 @@ static int note_message(void *context, const struct related_call *sends, const s
 	struct paje *p = context;
 	int error;
 
-	if (receives->end < sends->start || !thread_process(p->d, sends->thread) || !thread_process(p->d, receives->thread))
+	if (receives->end < sends->start || !thread_process(p->d, sends->thread) ||
+	    !thread_process(p->d, receives->thread))
 		return 0;
 	error = sorted_put(p->messages, &(struct sorted_record){ .time = sends->start,
 								 .number = 2 * p->links,
 								 .of = sends->thread,
 								 .what = LINK_START });
-	return error ?: sorted_put(p->messages, &(struct sorted_record){ .time = receives->end,
-									 .number = 2 * p->links++ + 1,
-									 .of = receives->thread,
-									 .what = LINK_END });
+	return error
+		       ?: sorted_put(p->messages, &(struct sorted_record){ .time = receives->end,
+									   .number = 2 * p->links++ + 1,
+									   .of = receives->thread,
+									   .what = LINK_END });
 }
 
 static int put_message(void *context, const struct sorted_record *record)
