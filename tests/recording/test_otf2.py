@@ -10,6 +10,7 @@ import tempfile
 
 import pytest
 
+import faults
 import gaspbpf
 import truth
 from composed import call, compose, ranks
@@ -351,6 +352,28 @@ def test_no_such_folder(tmp_path):
     recording = compose(tmp_path / "run.gasp", "process 7 0\n")
     result = gaspbpf.run("export", recording, "-o", tmp_path / "nowhere" / "run.otf2")
     assert result.returncode == 1 and "choose another place" in result.stderr
+
+
+@files
+def test_a_writer_that_is_killed_leaves_nothing(tmp_path):
+    text = "".join(call(7, i * 10, i * 10 + 9, "work") for i in range(100_000))
+    recording = compose(tmp_path / "run.gasp", "process 7 0\n" + text)
+    command = [gaspbpf.PROGRAM, "export", recording, "-o", tmp_path / "run.otf2"]
+
+    def killed():
+        """What it said; None: it was done before anybody looked."""
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while process.poll() is None:
+            started = {pid: parent for pid, _, _, parent, _ in faults.processes()}
+            writers = [pid for pid, parent in started.items() if started.get(parent) == process.pid]
+            if writers:
+                faults.kill_quietly(writers[0])
+                break
+        said = process.communicate(timeout=gaspbpf.PATIENCE)[1]
+        return said if process.returncode else None
+
+    assert "was ended by signal 9" in gaspbpf.wait_for(killed, "a writer to be killed")
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"run.gasp", "run", "run.def", "run.marker", "run.otf2"}
 
 
 @files
