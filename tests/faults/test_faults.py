@@ -43,11 +43,12 @@ def test_reading_fails(maker, scenarios, name):
     assert_holds(maker, scenario, list(faults.points(maker, scenario)))
 
 
-def test_writing_an_archive_fails(maker, scenarios):
-    """The same of the process that writes it, and of the library that it uses: some of each."""
-    scenario = scenarios["export-otf2"]
+@pytest.mark.parametrize("name", ["export-otf2", "export-paje"])
+def test_writing_for_others_fails(maker, scenarios, name):
+    """The same, also of the process that writes an archive, and of the library that it uses: some of each."""
+    scenario = scenarios[name]
     points = list(faults.points(maker, scenario))
-    assert_holds(maker, scenario, random.Random(SEED).sample(points, 60))
+    assert_holds(maker, scenario, random.Random(SEED).sample(points, 40))
 
 
 @pytest.mark.parametrize("name", ATTACHING)
@@ -114,7 +115,7 @@ def test_the_disk_fills_up_while_a_job_is_observed(maker, scenarios, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["export-json", "export-gz", "export-speedscope", "export-events", "export-otf2",
-                                  "export-parquet"])
+                                  "export-parquet", "export-paje"])
 def test_the_disk_fills_up_while_a_recording_is_exported(maker, scenarios, name):
     scenario = scenarios[name]
     written = maker.count(scenario).written

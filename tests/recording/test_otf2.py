@@ -10,6 +10,7 @@ import tempfile
 
 import pytest
 
+import faults
 import gaspbpf
 import truth
 from composed import call, compose, ranks
@@ -287,6 +288,23 @@ def test_what_is_missing_is_marked(tmp_path):
 
 
 @files
+def test_nodes_of_a_merged_recording(tmp_path):
+    """Each is a node, and says how its clock was set."""
+    for k in range(2):
+        message = call(1, 1000, 2000, "MPI_Send", dest=1, comm=100, count=1, datatype=4) if not k else \
+            call(2, 1500, 3000, "MPI_Recv", source=0, comm=100, count=1, datatype=4)
+        compose(tmp_path / f"n{k}.gasp",
+                f"host n{k}\nboot b{k}\nprocess {k + 1} {k}\ncomm {k + 1} 100 0 0 0 1\n" + message)
+    both = tmp_path / "both.gasp"
+    assert gaspbpf.run("merge", tmp_path / "n0.gasp", tmp_path / "n1.gasp", "-o", both).returncode == 0
+    read = exported(both)
+    assert [(name, kind) for name, kind, parent in read.nodes if parent] == [("n0", "node"), ("n1", "node")]
+    assert read.of_nodes["n0", "clock known by"] == "the reference"
+    assert ("n1", "clock known by") in read.of_nodes and ("n1", "clock added/ns") in read.of_nodes
+    assert [entry[2][0] for location in (0, 1) for entry in read.messages(location)] == [1, 0]
+
+
+@files
 def test_measurement_off_and_on(tmp_path):
     read = archive(tmp_path, "process 7 0\n" + call(7, 10, 20, "work") + "control 7 30 0\ncontrol 7 50 1\n" +
                    call(7, 60, 70, "work"))
@@ -337,6 +355,28 @@ def test_no_such_folder(tmp_path):
 
 
 @files
+def test_a_writer_that_is_killed_leaves_nothing(tmp_path):
+    text = "".join(call(7, i * 10, i * 10 + 9, "work") for i in range(100_000))
+    recording = compose(tmp_path / "run.gasp", "process 7 0\n" + text)
+    command = [gaspbpf.PROGRAM, "export", recording, "-o", tmp_path / "run.otf2"]
+
+    def killed():
+        """What it said; None: it was done before anybody looked."""
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while process.poll() is None:
+            started = {pid: parent for pid, _, _, parent, _ in faults.processes()}
+            writers = [pid for pid, parent in started.items() if started.get(parent) == process.pid]
+            if writers:
+                faults.kill_quietly(writers[0])
+                break
+        said = process.communicate(timeout=gaspbpf.PATIENCE)[1]
+        return said if process.returncode else None
+
+    assert "was ended by signal 9" in gaspbpf.wait_for(killed, "a writer to be killed")
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"run.gasp", "run", "run.def", "run.marker", "run.otf2"}
+
+
+@files
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_files_are_the_callers(tmp_path):
     """Who called sudo writes, with his rights: not where he may not."""
@@ -357,7 +397,7 @@ def test_files_are_the_callers(tmp_path):
 @pytest.mark.skipif(gaspbpf.BUILD != gaspbpf.TOP / "build", reason="sanitizers keep memory")
 def test_memory_does_not_grow_with_the_recording(tmp_path):
     used = []
-    for calls in (200_000, 600_000):
+    for calls in (150_000, 400_000):
         text = "".join(call(7 + i % 2, i * 10, i * 10 + 9, "work") for i in range(calls))
         recording = compose(tmp_path / f"{calls}.gasp", "process 7 0\nthread 7 8\n" + text)
         used.append(most_memory("export", recording, "-o", tmp_path / f"{calls}.otf2"))

@@ -444,6 +444,7 @@ def scenarios(target, folder):
         Scenario("export-folded", ["export", recorded, "-o", folder / "x.folded"], output=folder / "x.folded",
                  exact=str),
         Scenario("export-pprof", ["export", recorded, "-o", folder / "x.pb.gz"], output=folder / "x.pb.gz", exact=str),
+        Scenario("export-paje", ["export", recorded, "-o", folder / "x.paje"], output=folder / "x.paje", exact=str),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),

@@ -26,6 +26,7 @@ class Archive:
             self.comms = [(c.name, self.members(c.group)) for c in d.comms]
             self.windows = [w.name for w in d.rma_wins]
             self.nodes = [(n.name, n.class_name, n.parent.name if n.parent else None) for n in d.system_tree_nodes]
+            self.of_nodes = {(p.system_tree_node.name, p.name): p.value for p in d.system_tree_node_properties}
             self.processes = [g.name for g in d.location_groups]
             for place in d.locations:
                 self.tids[ref(place)] = next(p.value for p in d.location_properties if p.location is place) \

@@ -195,18 +195,43 @@ static int tell(const struct writer *w, int error)
 	return write_all(w->channel, &error, sizeof(error));
 }
 
-/* ^C is for the process that observes, until that lets this one write. */
+/* By a process of its own once more: whatever ends that, this one tidies up. Its status is what write_own() returned.
+ */
+static int write_apart(struct writer *w)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		_exit(-write_own(w));
+	}
+	if (pid < 0) {
+		status = errno;
+		log_error("%s: no process to write it: %s: try again", log_safe(w->path), strerror(status));
+		return -status;
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFEXITED(status))
+		return -WEXITSTATUS(status);
+	log_error("%s: was not written: the process that did it was ended by signal %d: try again", log_safe(w->path),
+		  WTERMSIG(status));
+	return -EINTR;
+}
+
+/* ^C is for the process that observes, and later for the one that writes. */
 static void wait_and_write(struct writer *w)
 {
 	char go;
 
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
-	if (tell(w, 0) || read(w->channel, &go, 1) != 1)
-		return;
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	tell(w, write_own(w));
+	if (!tell(w, 0) && read(w->channel, &go, 1) == 1)
+		tell(w, write_apart(w));
 }
 
 static void run(struct writer *w, const struct caller *caller)

@@ -9,7 +9,7 @@
 #include "export/formats.h"
 
 const struct exporter *const exporters[] = {
-	&exporter_chrome,  &exporter_speedscope, &exporter_events, &exporter_otf2,
+	&exporter_chrome,  &exporter_speedscope, &exporter_events, &exporter_otf2, &exporter_paje,
 	&exporter_parquet, &exporter_folded,     &exporter_pprof,  NULL,
 };
 

@@ -14,5 +14,6 @@ extern const struct exporter exporter_otf2;       /* otf2.c */
 extern const struct exporter exporter_parquet;    /* parquet.c */
 extern const struct exporter exporter_folded;     /* folded.c */
 extern const struct exporter exporter_pprof;      /* pprof.c */
+extern const struct exporter exporter_paje;       /* paje.c */
 
 #endif
