@@ -47,6 +47,8 @@
  *
  * command TEXT: the command line of gaspbpf itself
  *
+ * runs PID TEXT: the command line of the process
+ *
  * text PID ADDRESS TEXT: what stands behind an address of the process
  *
  * SYMBOL is one of the models, or work, other: functions of the program; where one function is several events,
@@ -531,6 +533,7 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned long a;
 		long b, c;
+		int length = 0;
 
 		line_number++;
 		if (sscanf(line, "process %lu %ld", &a, &b) == 2)
@@ -567,6 +570,8 @@ int main(int argc, char **argv)
 			set_only_sums();
 		else if (!strncmp(line, "launch ", 7))
 			set_launch(line + 7);
+		else if (sscanf(line, "runs %lu %n", &a, &length) == 1)
+			d.processes[process_of(a)].command = copy(line + length);
 		else if (sscanf(line, "others %lu", &a) == 1)
 			d.processes[process_of(a)].others = true;
 		else if (sscanf(line, "out %99s %lu", symbol, &a) == 2)
