@@ -571,7 +571,7 @@ int main(int argc, char **argv)
 		else if (!strncmp(line, "launch ", 7))
 			set_launch(line + 7);
 		else if (sscanf(line, "runs %lu %n", &a, &length) == 1)
-			d.processes[process_of(a)].command = copy(line + length);
+			set_text(&d.processes[process_of(a)].command, line + length);
 		else if (sscanf(line, "others %lu", &a) == 1)
 			d.processes[process_of(a)].others = true;
 		else if (sscanf(line, "out %99s %lu", symbol, &a) == 2)
