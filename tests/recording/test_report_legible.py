@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a reader trips over: legends of columns that are not there, headings without rows, symptoms beside their cause."""
+"""What a reader trips over: legends of columns that are not there, headings without rows, symptoms beside their
+cause, shares of nobody knows what."""
 import json
 
 import pytest
 
 import composed
 import gaspbpf
-from test_report_terminal import OnTerminal
+from on_terminal import OnTerminal
 
 pytestmark = pytest.mark.files
 S = 10**9
