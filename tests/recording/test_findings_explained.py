@@ -9,8 +9,9 @@ import gaspbpf
 
 pytestmark = pytest.mark.files
 
-LATE = ("rank 1 is outside of calls (after GASP_MPI_RECV, before GASP_MPI_BARRIER) while rank 0 waits for it: 71 ns in all, "
-        "11.5 % of all threads' time; were it as quick there as the others, the run would be 80 ns (25.8 %) shorter")
+LATE = ("rank 1 is outside of calls (after GASP_MPI_RECV, before GASP_MPI_BARRIER) while rank 0 waits for it: 71 ns in "
+        "all, 11.5 % of all threads' time; were it as quick there as the others, the run would be 80 ns (25.8 %) "
+        "shorter")
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a reader trips over: legends of columns that are not there, headings without rows, symptoms beside their cause."""
+"""What a reader trips over: legends of columns that are not there, headings without rows, symptoms beside their
+cause, shares of nobody knows what."""
 import json
 
 import pytest
 
 import composed
 import gaspbpf
-from test_report_terminal import OnTerminal
+from on_terminal import OnTerminal
 
 pytestmark = pytest.mark.files
 S = 10**9
@@ -70,8 +71,8 @@ def test_a_cpu_is_lacking_now_and_then(tmp_path, queued, noted, starved):
     recording = composed.compose(tmp_path / "run.gasp", ranks + f"end {10 * S}\n")
     text = words(shown(recording, "--section", "threads"))
     note = "ranks 0, 2 could run and had no CPU for 6 % of their time since their first calls (1.300 s in all; the " \
-           "most: rank 0, 8 %): too little for a finding"
-    assert (note in text) == noted and ("too little for a finding" in text) == noted
+           "most: rank 0, 8 %): less than makes a finding"
+    assert (note in text) == noted and ("less than makes a finding" in text) == noted
     assert any(finding["kind"] == "starved" for finding in told(recording)["findings"]) == starved
 
 
@@ -100,8 +101,9 @@ def test_a_worker_between_its_shares_does_not_compute(tmp_path):
     """It waits for the next region: nobody waits for what it does then."""
     recording = composed.compose(tmp_path / "run.gasp", of_a_team())
     parts = told(recording)["critical_path"]["parts"]
-    assert not [part for part in parts if part["does"] == "outside" and not part["inside"]
-                and any(thread["tid"] == 2 for thread in part["threads"])]
+    idle = [part for part in parts if not part["inside"] and not part["call"]
+            and any(thread["tid"] == 2 for thread in part["threads"])]
+    assert idle and {part["does"] for part in idle} == {"unknown"}
 
 
 @pytest.mark.parametrize("ran, queued, does", [
@@ -160,3 +162,14 @@ def test_what_a_lack_of_processors_may_look_like(tmp_path, queued, below):
     recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
     assert [finding["kind"] for finding in told(recording)["findings"]] == ["starved"] + ["hot_event"] * (not below)
     assert ("may be seen as: GASP_MPI_FILE_READ_AT" in words(shown(recording))) == below
+
+
+def test_a_long_command_fits_its_line(tmp_path):
+    """Which rank it is counts; the pathnames of its options are for wide terminals."""
+    command = "./job --input /scratch/somewhere/far/away/of/here"
+    recording = composed.compose(tmp_path / "run.gasp", composed.LATE_SENDER + f"runs 1 {command}\n")
+    assert f"  rank 0 (pid 1), 1 thread: {command}\n" in shown(recording)
+    for width, ends in (100, command), (60, ".."):
+        status, text = OnTerminal("report", recording, "--color=never", width=width).finish()
+        line, = (line.rstrip("\r") for line in text.split("\n") if line.startswith("  rank 0 (pid 1)"))
+        assert status == 0 and len(line) <= width and line.endswith(ends), line

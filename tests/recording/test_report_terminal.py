@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The report on a terminal: as wide as that is, in colours, with bars; how far the reading is, and ^C meanwhile."""
-import fcntl
 import os
-import pty
 import re
-import select
 import signal
-import struct
-import subprocess
-import termios
-import time
 
 import pytest
 
 import composed
 import gaspbpf
+from on_terminal import OnTerminal
 
 pytestmark = pytest.mark.files
 
@@ -43,42 +37,6 @@ static ssize_t slow(const char *name, int fd, void *to, size_t size, off_t at)
 ssize_t pread(int fd, void *to, size_t size, off_t at) { return slow("pread", fd, to, size, at); }
 ssize_t pread64(int fd, void *to, size_t size, off_t at) { return slow("pread64", fd, to, size, at); }
 """
-
-
-class OnTerminal:
-    """gaspbpf on a terminal of its own. What is said there comes with its escapes."""
-
-    def __init__(self, *arguments, width=80, output=None, **environment):
-        self.terminal, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-        settings = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **environment}
-        self.process = subprocess.Popen([gaspbpf.PROGRAM, *map(str, arguments)], stdin=theirs, stdout=output or theirs,
-                                        stderr=theirs, start_new_session=True,
-                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-                                        env={key: value for key, value in settings.items() if value is not None})
-        os.close(theirs)
-        self.said = b""
-
-    def read(self, until=None):
-        """All that is said, or up to what is waited for."""
-        end = time.monotonic() + gaspbpf.PATIENCE
-        while time.monotonic() < end and not (until and until in self.said):
-            if not select.select([self.terminal], [], [], 1)[0]:
-                continue
-            try:
-                more = os.read(self.terminal, 65536)
-            except OSError:  # the last who had it open has ended
-                break
-            if not more:
-                break
-            self.said += more
-        return self.said.decode(errors="replace")
-
-    def finish(self):
-        text = self.read()
-        status = self.process.wait(gaspbpf.PATIENCE)
-        os.close(self.terminal)
-        return status, text
 
 
 def shown(*arguments, **keywords):

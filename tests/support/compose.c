@@ -47,6 +47,8 @@
  *
  * command TEXT: the command line of gaspbpf itself
  *
+ * runs PID TEXT: the command line of the process
+ *
  * text PID ADDRESS TEXT: what stands behind an address of the process
  *
  * chain EVENT LINE LOOKS PLACES: where calls of the event at this line of the mapped program (site=FILE:LINE@BASE) came
@@ -571,6 +573,7 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned long a;
 		long b, c;
+		int length = 0;
 
 		line_number++;
 		if (sscanf(line, "process %lu %ld", &a, &b) == 2)
@@ -609,6 +612,8 @@ int main(int argc, char **argv)
 			set_only_sums();
 		else if (!strncmp(line, "launch ", 7))
 			set_launch(line + 7);
+		else if (sscanf(line, "runs %lu %n", &a, &length) == 1)
+			set_text(&d.processes[process_of(a)].command, line + length);
 		else if (sscanf(line, "others %lu", &a) == 1)
 			d.processes[process_of(a)].others = true;
 		else if (sscanf(line, "out %99s %lu", symbol, &a) == 2)

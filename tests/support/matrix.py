@@ -114,7 +114,8 @@ def run(case, folder):
     report = json.loads(result.stdout)
     found = collections.defaultdict(list)
     for finding in report["findings"]:
-        found[finding["kind"]].append(finding["text"])
+        for one in finding, *finding["seen_as"]:
+            found[one["kind"]].append(one["text"])
     wanted = [kind for group in case.wanted for kind in (group if isinstance(group, tuple) else (group,))]
     texts = [text for kind in wanted for text in found.get(kind, [])]
     unsaid = [words for words in (case.says(job) if case.says else [])

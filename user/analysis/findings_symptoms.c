@@ -51,6 +51,8 @@ static uint64_t explains(const struct report *r, const struct finding *cause, co
 {
 	uint64_t sum = 0;
 
+	if (!strcmp(cause->kind, "starved") && !strcmp(symptom->kind, "no_overlap"))
+		return 0; /* the code is so, with processors or without */
 	if (!strcmp(cause->kind, "starved"))
 		return cause->weight >= symptom->weight / 5 * MAY_BE ? cause->weight : 0;
 	if (is_of_its_event(cause))

@@ -6,8 +6,26 @@
 #include "analysis/printer.h"
 #include "util/json.h"
 #include "util/log.h"
+#include "util/utf8.h"
 
 #define PROCESSES_SHOWN 8
+#define COMMAND_LEAST 20 /* columns: in less it would say nothing */
+
+/* On a terminal, what fits into the line; columns: of it that are taken. */
+static void print_command(const struct printer *p, const char *command, size_t columns)
+{
+	size_t room = p->style->width > columns ? p->style->width - columns : 0;
+
+	const char *end = command;
+
+	if (room < COMMAND_LEAST || utf8_columns(command) <= room) {
+		fputs(command, p->out);
+		return;
+	}
+	for (size_t left = room - 2; left || (*end & 0xc0) == 0x80; end++)
+		left -= (*end & 0xc0) != 0x80;
+	fprintf(p->out, "%.*s..", (int)(end - command), command);
+}
 
 static void print_process(const struct printer *p, uint32_t index)
 {
@@ -16,20 +34,22 @@ static void print_process(const struct printer *p, uint32_t index)
 	unsigned threads = 0;
 	struct who who = who_is_process(p->r->d, index);
 	char label[LABEL_ROOM];
+	size_t columns;
 
 	for (size_t i = 0; i < p->r->nthreads; i++)
 		threads += p->r->threads[i].process == index;
-	fprintf(p->out, "  %s", label_with_pid(&who, label, sizeof(label)));
+	columns = fprintf(p->out, "  %s", label_with_pid(&who, label, sizeof(label)));
 	if (process_node(p->r->d, index))
-		fprintf(p->out, " on %s", log_safe(process_node(p->r->d, index)));
+		columns += fprintf(p->out, " on %s", log_safe(process_node(p->r->d, index)));
 	if (def->others) {
 		fputs(": those that ended too long ago, came too many at a time, or ended before a look at them\n",
 		      p->out);
 		return;
 	}
 	if (!p->r->d->run.only_sums)
-		fprintf(p->out, ", %u %s", threads, threads == 1 ? "thread" : "threads");
-	fprintf(p->out, ": %s", command ? log_safe(command) : "?");
+		columns += fprintf(p->out, ", %u %s", threads, threads == 1 ? "thread" : "threads");
+	fputs(": ", p->out);
+	print_command(p, command ? log_safe(command) : "?", columns + 2);
 	if (def->has_exit && (def->exit_code & 0x7f))
 		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
 	else if (def->has_exit)

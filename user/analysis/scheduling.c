@@ -274,10 +274,12 @@ int scheduling_note(const struct report *r, char *text, size_t room)
 		snprintf(
 			text, room,
 			"%s could run and had no CPU for %.0f %% of their time since their first calls (%s in all; the "
-			"most: %s, %.0f %%): too little for a finding of its own, but so much is not the code's.",
+			"most: %s, %.0f %%): less than makes a finding (%d %% of one thread's time, and half a second). "
+			"By that they are late, and calls that wait for them long, for no fault of the code.",
 			people_label(r->d, &who, label, sizeof(label)), percent(queued, observed),
 			format_time(time, queued), thread_label(r->d, most, worst, sizeof(worst)),
-			percent(scheduling_queued(&r->d->threads[most]), r->d->threads[most].observed));
+			percent(scheduling_queued(&r->d->threads[most]), r->d->threads[most].observed),
+			SCHEDULING_MUCH);
 	people_free(&who);
 	return error;
 }
