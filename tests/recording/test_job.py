@@ -55,7 +55,7 @@ def test_what_is_no_name_starts_nothing(tmp_path, name):
 
 
 def test_all_begin_when_the_last_one_is_ready(tmp_path):
-    """It is ready 1.5 s later."""
+    """It is ready 2 s later."""
     nodes = Nodes(tmp_path, "a1", "slow")
     done = nodes.run("-d", "200ms")
     assert done.returncode == 0 and hosts(nodes) == ["a1", "slow"]
