@@ -61,8 +61,8 @@ class Cluster:
 
     def launcher(self, number):
         """The job's srun."""
-        return min(pid for pid, line in processes(SLURM_CONF=self.environment["SLURM_CONF"], SLURM_JOB_ID=number).items()
-                   if line.startswith("srun "))
+        of_job = processes(SLURM_CONF=self.environment["SLURM_CONF"], SLURM_JOB_ID=number)
+        return min(pid for pid, line in of_job.items() if line.startswith("srun "))
 
     def parts(self):
         """node: pid, of the gaspbpf on each node."""

@@ -54,7 +54,7 @@ if name.startswith("refuses"):
 if name.startswith("mute"):
     time.sleep(60)
 if name.startswith("slow"):
-    time.sleep(1.5)
+    time.sleep(2)
 tell("ready")
 wait_for("begin", "ready")
 shutil.copy(own / f"{name}.gasp", folder / f"{name}.gasp")

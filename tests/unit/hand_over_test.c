@@ -163,6 +163,9 @@ static void what_is_cut_or_damaged_is_refused_whole(void **state)
 	waits_hand_over(&buffer, p, 2, "rank", 2);
 	for (size_t cut = 0; cut < buffer.size; cut++)
 		assert_int_equal(joined_add(&joined, buffer.data, cut, "n1", 0), -EINVAL);
+	buffer.data[0]++; /* of a gaspbpf that says it otherwise */
+	assert_int_equal(joined_add(&joined, buffer.data, buffer.size, "n1", 0), -EINVAL);
+	buffer.data[0]--;
 	assert_int_equal(joined.count, 0);
 	for (size_t at = 0; at < buffer.size; at++) { /* it may still be something, but nothing that harms */
 		struct findings findings = { 0 };

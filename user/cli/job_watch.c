@@ -22,6 +22,7 @@
 #define SHOW_EVERY_NS 500000000ULL
 #define LEAD_NS 500000000ULL    /* from an order to its time: every node has read it by then */
 #define SILENT_NS 3000000000ULL /* nodes tell something every half second */
+#define START_NS 60000000000ULL /* beside patience, until the first node says something */
 #define NAMES_SHOWN 4
 #define NAMES_ROOM 400
 
@@ -148,17 +149,20 @@ static void say_begin(const struct job_watch *w, const struct sums *s)
 	fputs("; ^C ends it\n", stderr);
 }
 
-/* All are ready that will be, or patience is at its end. */
+/* All are ready that will be, or the patience of those who are is at its end. */
 static int begin(struct job_watch *w, const struct sums *s)
 {
-	size_t ready = s->alive - s->waiting;
-	uint64_t waited = clock_monotonic() - w->started;
+	uint64_t now = clock_monotonic();
 
-	if (w->begin || w->stops || !ready || (s->waiting && waited < w->nodes->patience))
+	if (w->begin || w->stops || s->alive == s->waiting)
+		return 0;
+	w->ready = w->ready ?: now;
+	if (s->waiting && now - w->ready < w->nodes->patience)
 		return 0;
 	log_status("%s", "");
 	if (s->waiting)
-		log_warn("going on without %s: not ready after %.0f s (--patience)", s->names, waited / 1e9);
+		log_warn("going on without %s: not ready after %.0f s (--patience)", s->names,
+			 (now - w->started) / 1e9);
 	say_begin(w, s);
 	return order_begin(w);
 }
@@ -170,7 +174,7 @@ static bool is_hopeless(const struct job_watch *w, const struct sums *s)
 	bool ended = w->end && clock_realtime() > w->end + w->nodes->patience;
 
 	if (!w->begin)
-		return now - w->started > w->nodes->patience && s->alive == s->waiting;
+		return now - w->started > w->nodes->patience + START_NS && s->alive == s->waiting;
 	for (size_t i = 0; i < w->nodes->hosts.count; i++) {
 		const struct node *node = &w->nodes->list[i];
 

@@ -15,6 +15,7 @@ struct job_watch {
 	uint64_t duration; /* ns; 0: until it is stopped, or the job ends */
 	bool quiet;
 	uint64_t started, shown; /* ns, CLOCK_MONOTONIC */
+	uint64_t ready;          /* the same: since when some node has waited for others; 0: none does */
 	uint64_t begin, end;     /* ns, CLOCK_REALTIME: as ordered; 0: not yet */
 	unsigned stops;          /* how often it was asked to */
 };
