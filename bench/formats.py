@@ -22,16 +22,23 @@ def suffixes():
     return [suffix for row in rows for suffix in row.split()]
 
 
+def made(path):
+    """What was written: an archive is several files, and a folder, of one name."""
+    return [path.with_suffix(""), *path.parent.glob(f"{path.stem}.*")]
+
+
 def weight(path):
-    """Bytes of a file, or of all in a folder."""
-    return sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
+    """Bytes of all of it."""
+    files = {file for one in made(path) for file in [one, *one.rglob("*")] if file.is_file()}
+    return sum(file.stat().st_size for file in files)
 
 
 def remove(path):
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    for one in made(path):
+        if one.is_dir():
+            shutil.rmtree(one)
+        else:
+            one.unlink(missing_ok=True)
 
 
 def write_once(table, label, file, spans, suffix):
