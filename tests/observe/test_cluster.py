@@ -42,12 +42,16 @@ def report_of(recording):
 
 def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path):
     number, output = cluster.job(), tmp_path / "run.gasp"
-    done = gaspbpf.run("job", "--slurm", number, "-d", "2s", "-o", output, env=cluster.environment)
-    cluster.end_job(number)
-    assert done.returncode == 0, done.stderr
-    findings = " ".join(done.stdout.partition("Findings\n")[2].partition("\n\n")[0].split())
     where = rf"from one mpi\.c:{line_of('MPI_Barrier')} in meet to the next"
-    assert re.search(rf"rank 2 on n3 computes \({where}\)", findings)
+    for seconds in (2, 5, 10):  # on a busy machine it takes more rounds until it is clear who is slow
+        done = gaspbpf.run("job", "--slurm", number, "-d", seconds, "-o", output, env=cluster.environment)
+        assert done.returncode == 0, done.stderr
+        findings = " ".join(done.stdout.partition("Findings\n")[2].partition("\n\n")[0].split())
+        named = re.search(rf"rank 2 on n3 computes \({where}\)", findings)
+        if named:
+            break
+    cluster.end_job(number)
+    assert named, findings
     report = report_of(output)
     # each node has its own rank, and no other's
     where = {process["rank"]: process["node"] for process in report["processes"]}

@@ -40,6 +40,18 @@ def processes(**variables):
     return found
 
 
+def in_folder(folder):
+    """Processes that have files of it open, or stand in it, even where it is gone."""
+    found = []
+    for link in [*pathlib.Path("/proc").glob("[0-9]*/fd/*"), *pathlib.Path("/proc").glob("[0-9]*/cwd")]:
+        try:
+            if os.readlink(link).startswith(f"{folder}"):
+                found.append(link.parts[2])
+        except OSError:
+            continue
+    return found
+
+
 class Cluster:
     def __init__(self):
         self.folder = pathlib.Path(f"/tmp/gaspbpf-cluster.{os.getpid()}")
@@ -77,5 +89,5 @@ class Cluster:
         self.script("stop")
         assert not self.folder.exists()
         left = processes(SLURM_CONF=self.environment["SLURM_CONF"])
-        assert left == {}
+        assert left == {} and in_folder(self.folder) == []
         shutil.rmtree(self.folder, ignore_errors=True)
