@@ -97,3 +97,30 @@ def test_a_part_has_the_arrows_of_all(tmp_path):
 def test_ranks_that_are_not_shown_have_no_arrows(tmp_path):
     text = ranks(3) + send(1, 100, 110, 1) + receive(2, 50, 130, 0) + send(2, 200, 300, 2) + receive(3, 150, 360, 1)
     assert arrows(exported(tmp_path, text, "--ranks", "0-1")) == [("message", (1, 100), (2, 110))]
+
+
+def test_a_part_begins_between_two_messages_on_their_way(tmp_path):
+    """The second message is still the second call's that receives."""
+    text = ranks(2) + send(1, 100, 110, 1) + send(1, 120, 130, 1) + receive(2, 500, 510, 0) + receive(2, 600, 610, 0)
+    assert arrows(exported(tmp_path, text, "--from", "0.000000115")) == [("message", (1, 120), (2, 600))]
+
+
+def test_a_lock(tmp_path):
+    def lock(tid, start, end, symbol):
+        return call(tid, start, end, symbol, mutex=4096)
+    text = "process 1 -1\nthread 1 2\n" + lock(1, 100, 110, "pthread_mutex_lock") + \
+        lock(2, 150, 320, "pthread_mutex_lock") + lock(1, 300, 310, "pthread_mutex_unlock") + \
+        lock(2, 400, 410, "pthread_mutex_unlock")
+    arrow, = arrows(exported(tmp_path, text))
+    assert arrow[0] == "lock is handed over" and arrow[1] == (1, 300) and arrow[2][0] == 2 and 300 <= arrow[2][1] < 320
+
+
+def test_a_thread_on_several_tracks(tmp_path):
+    """Calls of it that overlap are on tracks of their own: an arrow to one of them could lead to another."""
+    text = ranks(2) + send(1, 100, 110, 1) + receive(2, 50, 130, 0)
+    both = ranks(2) + send(1, 20, 30, 1, 7) + send(1, 100, 110, 1) + receive(2, 40, 90, 0, 7) + \
+        receive(2, 50, 130, 0)
+    assert len(arrows(exported(tmp_path, text))) == 1
+    events = exported(tmp_path, both)
+    assert len({event["tid"] for event in events if event["ph"] == "X" and event["pid"] == 2}) == 2
+    assert not arrows(events)
