@@ -173,3 +173,28 @@ def test_a_long_command_fits_its_line(tmp_path):
         status, text = OnTerminal("report", recording, "--color=never", width=width).finish()
         line, = (line.rstrip("\r") for line in text.split("\n") if line.startswith("  rank 0 (pid 1)"))
         assert status == 0 and len(line) <= width and line.endswith(ends), line
+
+
+def observed_dearly(tmp_path, cost, system):
+    text = composed.ranks(3) + "".join(
+        composed.send(rank, number * S, number * S + 1000, 0) for number in range(1, 8) for rank in (1, 2))
+    text += f"price MPI_Send 2000\ncost 2 {int(cost * S)} {int(system * S)}\nend {10 * S}\n"
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    return recording, [finding for finding in told(recording)["findings"] if finding["kind"] == "probe_cost"]
+
+
+def test_what_observing_takes_is_a_finding(tmp_path):
+    recording, (finding,) = observed_dearly(tmp_path, 1.5, 2)
+    assert finding["victims"] and [who["rank"] for who in finding["victims"]] == [1]
+    assert finding["gain_ns"] is None and finding["confidence"]["how"] == "estimated"
+    assert ("gaspbpf's own probes take 15 % of the time of rank 1 (about 1.500 s), most of it at 14 calls of "
+            "GASP_MPI_SEND: so much slower does it run") in finding["text"]
+    assert "--max-overhead 2%" in finding["text"]
+    assert "Nothing stands out" not in shown(recording)
+
+
+@pytest.mark.parametrize("cost, system", [(0.9, 2), (1.5, 1)])
+def test_little_cost_and_doubtful_cost_are_none(tmp_path, cost, system):
+    """Of a thread that spent less than that in the kernel, the estimate is wrong."""
+    _, found = observed_dearly(tmp_path, cost, system)
+    assert not found

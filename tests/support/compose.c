@@ -26,6 +26,10 @@
  *
  * comm PID HANDLE TIME ID RANK...: what the handle means to the process from then on, its members' ranks in the job
  *
+ * price SYMBOL NS: of a call of it
+ *
+ * cost TID NS SYSTEM: what the probes took of it, and what it spent in the kernel; 0: that is not known
+ *
  * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
  *
  * window PID FROM TO AFTER [MODEL...]: in which calls of the process were not seen; of these models
@@ -548,6 +552,13 @@ static void add_scheduled(const char *text)
 	t->cpu = cpu;
 }
 
+static void set_cost(uint32_t thread, uint64_t cost, uint64_t system)
+{
+	d.threads[thread].cost = cost;
+	d.threads[thread].system = system;
+	d.threads[thread].counted = true;
+}
+
 int main(int argc, char **argv)
 {
 	char line[4096], symbol[100];
@@ -604,6 +615,10 @@ int main(int argc, char **argv)
 			lose(thread_of(a), b, 0);
 		else if (!strncmp(line, "scheduled ", 10))
 			add_scheduled(line + 10);
+		else if (sscanf(line, "price %99s %lu", symbol, &a) == 2)
+			d.probes[probe_of(symbol)].cost_ns = a;
+		else if (sscanf(line, "cost %lu %ld %ld", &a, &b, &c) == 3)
+			set_cost(thread_of(a), b, c);
 		else if (!strncmp(line, "chain ", 6))
 			add_chain(line + 6);
 		else if (!strncmp(line, "text ", 5))

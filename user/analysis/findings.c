@@ -289,6 +289,7 @@ static unsigned tier(const struct finding *finding)
 {
 	return !strcmp(finding->kind, UNMODELLED)     ? 3
 	       : !strcmp(finding->kind, "unreturned") ? 2
+	       : !strcmp(finding->kind, "probe_cost") ? 2
 	       : !strcmp(finding->kind, "no_overlap") ? 1
 	       : !strcmp(finding->kind, "hot_event")  ? 1
 						      : 0;

@@ -96,6 +96,10 @@ static const struct basis bases[] = {
 	  .test = "blocks of one place grow in number, and none of them is freed",
 	  .not_time = true },
 	{ .kind = "churn", .how = "measured", .test = "blocks that lived less than 1 ms" },
+	{ .kind = "probe_cost",
+	  .how = "estimated",
+	  .test = "calls by the price of one, as measured before (calibration): a tenth of a thread's time, and 0.1 s",
+	  .suffers = true },
 	{ .kind = "unreturned", .how = "exact" },
 	{ .kind = "unmodelled", .how = "exact", .not_time = true },
 };

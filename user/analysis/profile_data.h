@@ -317,6 +317,9 @@ void report_sort_sites(struct report *report);
 
 /* slow_threads.c: adds a finding for each thread that the others wait for, as far as means tell. 0 or -ENOMEM. */
 int report_find_slow_threads(struct report *report);
+/* probe_cost.c: adds a finding where probes take much of the threads' time; who: empty, gets these, and must live as
+ * long as the report. 0 or -ENOMEM. */
+int report_find_probe_cost(struct report *report, struct people *who);
 
 struct printer;
 /* findings_evidence.c: what reporter_explain() promises. */

@@ -425,10 +425,32 @@ static void put_threads(void *state, const struct report *r, struct json *j)
 	json_end_array(j);
 }
 
+/* Those whose time the probes take much of. */
+static int begin(void **state, const struct definitions *d)
+{
+	*state = calloc(1, sizeof(struct people));
+	return *state ? 0 : -ENOMEM;
+}
+
+static int end(void *state, struct report *r)
+{
+	return report_find_probe_cost(r, state);
+}
+
+static void forget(void *state)
+{
+	if (state)
+		people_free(state);
+	free(state);
+}
+
 const struct analysis analysis_threads = {
 	.name = "threads",
 	.title = "Threads",
 	.of_calls = true,
+	.begin = begin,
+	.end = end,
+	.free = forget,
 	.print = print_threads,
 	.json = put_threads,
 };
