@@ -124,3 +124,10 @@ def test_a_thread_on_several_tracks(tmp_path):
     events = exported(tmp_path, both)
     assert len({event["tid"] for event in events if event["ph"] == "X" and event["pid"] == 2}) == 2
     assert not arrows(events)
+
+
+def test_the_last_one_comes_to_some_who_are_shown(tmp_path):
+    """Also where not all of the barrier's are."""
+    text = ranks(3) + barrier(1, 100, 410) + barrier(2, 400, 410) + barrier(3, 200, 410)
+    assert arrows(exported(tmp_path, text, "--ranks", "1-2")) == [("the last one comes", (2, 400), (3, 400))]
+    assert not arrows(exported(tmp_path, text, "--ranks", "0,2"))

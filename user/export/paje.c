@@ -61,6 +61,7 @@ static const char *const colours[GROUPS] = {
 };
 
 struct paje {
+	struct recording *recording; /* with what was chosen of it */
 	const struct definitions *d;
 	struct output *out;
 	struct site_texts sites;
@@ -281,6 +282,11 @@ static void put_progress(void *context, size_t done, size_t all)
 	output_progress(((struct paje *)context)->out, done, 2 * all);
 }
 
+static bool is_chosen(const struct paje *p, const struct related_call *call)
+{
+	return recording_has_chosen(p->recording, call->thread, call->start, call->end);
+}
+
 /* Two records of a message: where it begins, and where it ends. */
 static int note_message(void *context, const struct related_call *sends, const struct related_call *receives)
 {
@@ -288,7 +294,7 @@ static int note_message(void *context, const struct related_call *sends, const s
 	int error;
 
 	if (receives->end < sends->start || !thread_process(p->d, sends->thread) ||
-	    !thread_process(p->d, receives->thread))
+	    !thread_process(p->d, receives->thread) || !is_chosen(p, sends) || !is_chosen(p, receives))
 		return 0;
 	error = sorted_put(p->messages, &(struct sorted_record){ .time = sends->start,
 								 .number = 2 * p->links,
@@ -314,15 +320,18 @@ static int put_messages(struct paje *p, struct recording *recording)
 {
 	struct relations_ops ops = { .message = note_message, .context = p };
 	struct relations *relations;
-	int error;
+	struct recording *whole;
+	int error = -ENOMEM;
 
 	if (!relations_possible(p->d))
 		return 0;
-	relations = relations_new(recording);
-	if (!relations)
-		return -ENOMEM;
-	error = relations_read(relations, &ops, NULL, NULL);
+	p->recording = recording;
+	whole = recording_whole(recording);
+	relations = whole ? relations_new(whole) : NULL;
+	if (relations)
+		error = relations_read(relations, &ops, NULL, NULL);
 	relations_free(relations);
+	recording_close(whole);
 	return error ?: sorted_read(p->messages, put_message, p);
 }
 

@@ -76,12 +76,37 @@ uint64_t recording_left_out(const struct recording *r)
 	return count;
 }
 
+/* The definitions, with the processes that were left out by choice. NULL: out of memory. */
+static struct definitions *whole_definitions(const struct recording *r)
+{
+	struct definitions *d = malloc(sizeof(*d));
+
+	if (!d)
+		return NULL;
+	*d = r->d;
+	d->processes = malloc((d->nprocesses + 1) * sizeof(*d->processes));
+	if (!d->processes) {
+		free(d);
+		return NULL;
+	}
+	memcpy(d->processes, r->d.processes, d->nprocesses * sizeof(*d->processes));
+	for (size_t i = 0; i < d->nprocesses; i++)
+		if (d->processes[i].left_out && !strcmp(d->processes[i].left_out, LEFT_OUT_CHOICE))
+			d->processes[i].left_out = NULL;
+	return d;
+}
+
 struct recording *recording_whole(struct recording *r)
 {
 	struct recording *whole = recording_again(r);
 
 	if (!whole || !r->whole.order)
 		return whole;
+	whole->own = whole_definitions(r);
+	if (!whole->own) {
+		recording_close(whole);
+		return NULL;
+	}
 	whole->choice = RECORDING_ALL;
 	whole->late = r->whole;
 	for (size_t i = 0; i < whole->nplaces; i++)
@@ -91,6 +116,11 @@ struct recording *recording_whole(struct recording *r)
 
 void reader_free_choice(struct recording *r)
 {
+	if (r->own)
+		free(r->own->processes);
+	free(r->own);
+	if (r->of)
+		return;
 	free(r->whole.order);
 	free(r->whole.starts);
 }

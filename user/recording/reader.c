@@ -368,7 +368,6 @@ static void close_whole(struct recording *r)
 		close(r->fd);
 	definitions_free(&r->d);
 	late_free(&r->late);
-	reader_free_choice(r);
 	free(r->name);
 }
 
@@ -407,7 +406,7 @@ void recording_late_span(const struct recording *r, size_t index, struct span *s
 
 const struct definitions *recording_definitions(const struct recording *r)
 {
-	return r->of ? &r->of->d : &r->d;
+	return r->own ? r->own : r->of ? &r->of->d : &r->d;
 }
 
 bool recording_has_calls(const struct recording *r, const char *name)
