@@ -71,8 +71,8 @@ def test_a_cpu_is_lacking_now_and_then(tmp_path, queued, noted, starved):
     recording = composed.compose(tmp_path / "run.gasp", ranks + f"end {10 * S}\n")
     text = words(shown(recording, "--section", "threads"))
     note = "ranks 0, 2 could run and had no CPU for 6 % of their time since their first calls (1.300 s in all; the " \
-           "most: rank 0, 8 %): less than makes a finding"
-    assert (note in text) == noted and ("less than makes a finding" in text) == noted
+           "most: rank 0, 8 %, 800.0 ms). That is no finding, as it is less than 10 % of the time of each of them"
+    assert (note in text) == noted and ("That is no finding" in text) == noted
     assert any(finding["kind"] == "starved" for finding in told(recording)["findings"]) == starved
 
 

@@ -373,6 +373,8 @@ static void print_findings(void *state, const struct printer *p)
 	}
 	if (r->note)
 		printer_paragraph(p, "", r->note);
+	if (r->recording && r->nfindings && strcmp(r->findings[0].kind, UNMODELLED))
+		fputs("--explain 1: how regular the first is, how sure, and when it was worst.\n", p->out);
 }
 
 static void put_findings(void *state, const struct report *r, struct json *j)

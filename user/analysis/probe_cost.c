@@ -44,8 +44,8 @@ static const struct report_event *dearest(const struct report *r)
 static int tell(struct report *r, struct finding *finding, uint64_t wall, const struct report_thread *worst)
 {
 	const struct report_event *event = dearest(r);
-	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], calls[FORMAT_SIZE], most[2 * LABEL_ROOM] = "",
-		worst_text[LABEL_ROOM + 50] = "";
+	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], calls[FORMAT_SIZE],
+		most[2 * LABEL_ROOM] = "", worst_text[LABEL_ROOM + 50] = "";
 
 	if (event)
 		snprintf(most, sizeof(most), ", most of it at %s calls of %s", format_count(calls, event->tally.calls),

@@ -250,7 +250,7 @@ int scheduling_note(const struct report *r, char *text, size_t room)
 	struct people who = { 0 };
 	uint64_t queued = 0, observed = 0;
 	uint32_t most = NO_INDEX;
-	char label[LABEL_ROOM], worst[LABEL_ROOM], time[FORMAT_SIZE];
+	char label[LABEL_ROOM], worst[LABEL_ROOM], time[FORMAT_SIZE], longest[FORMAT_SIZE];
 	int error = 0;
 
 	*text = '\0';
@@ -274,12 +274,14 @@ int scheduling_note(const struct report *r, char *text, size_t room)
 		snprintf(
 			text, room,
 			"%s could run and had no CPU for %.0f %% of their time since their first calls (%s in all; the "
-			"most: %s, %.0f %%): less than makes a finding (%d %% of one thread's time, and half a second). "
-			"By that they are late, and calls that wait for them long, for no fault of the code.",
+			"most: %s, %.0f %%, %s). That is no finding, as it is less than %s; but by that they are late, and "
+			"calls that wait for them long, for no fault of the code.",
 			people_label(r->d, &who, label, sizeof(label)), percent(queued, observed),
 			format_time(time, queued), thread_label(r->d, most, worst, sizeof(worst)),
 			percent(scheduling_queued(&r->d->threads[most]), r->d->threads[most].observed),
-			SCHEDULING_MUCH);
+			format_time(longest, scheduling_queued(&r->d->threads[most])),
+			scheduling_lacks_processor(&r->d->threads[most]) ? "half a second of each of them"
+									 : "10 % of the time of each of them");
 	people_free(&who);
 	return error;
 }

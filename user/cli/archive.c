@@ -260,7 +260,7 @@ static int hear(struct archive *a)
 		got = read(a->channel, &error, sizeof(error));
 	while (got < 0 && errno == EINTR);
 	if (got == sizeof(error))
-		return error;
+		return error && error != -ENOMEM ? -ECANCELED : error;
 	log_error("the process that writes the archive has ended: try again");
 	return -ECHILD;
 }

@@ -14,10 +14,10 @@
 enum { KEY_FROM = 0x800, KEY_TO, KEY_OVER, KEY_RANKS };
 
 static const struct argp_option option_list[] = {
-	{ NULL, 0, NULL, 0, "A part of it:", 0 },
-	{ "from", KEY_FROM, "TIME", 0, "Only calls that end after this time of the recording: 10s, 500ms", 0 },
+	{ NULL, 0, NULL, 0, "A part of it (TIME: 10 (seconds), 500ms, 20us):", 0 },
+	{ "from", KEY_FROM, "TIME", 0, "Only calls that end after this time of the recording", 0 },
 	{ "to", KEY_TO, "TIME", 0, "Only calls that begin before this time of the recording", 0 },
-	{ "spans-over", KEY_OVER, "TIME", 0, "Only calls that took so long or longer: 10us", 0 },
+	{ "spans-over", KEY_OVER, "TIME", 0, "Only calls that took so long or longer", 0 },
 	{ "ranks", KEY_RANKS, "LIST", 0, "Only these ranks: 0-3,8", 0 },
 	{ 0 }
 };
@@ -174,5 +174,7 @@ void export_say_choice(const struct export_choice *choice, struct recording *rec
 	for (size_t i = 0; i < recording_chunks(recording) && !recording_read_chunk(recording, i, &chunk); i++)
 		in += chunk.nspans;
 	out = recording_left_out(recording);
-	fprintf(stderr, "gaspbpf: %s of %s calls are in it\n", format_count(text, in), format_count(all, in + out));
+	fprintf(stderr, "gaspbpf: %s of %s calls are in it%s\n", format_count(text, in), format_count(all, in + out),
+		in ? ""
+		   : ": no call is in that time, of those ranks, and took so long (a TIME without a unit is seconds)");
 }

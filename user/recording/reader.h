@@ -45,7 +45,8 @@ struct recording {
 	uint64_t damaged_at;
 	bool some_left_out; /* there are processes that are no part of the job, or not everything was chosen */
 	struct recording_choice choice;
-	struct definitions *own; /* recording_whole(): those of `of`, as they were before the choice; NULL: they are these */
+	struct definitions
+		*own; /* recording_whole(): those of `of`, as they were before the choice; NULL: they are these */
 	struct late_store whole; /* order and starts of all late spans, where those of `late` are of the chosen ones */
 	struct definitions d;
 	uint64_t definition_bytes;
