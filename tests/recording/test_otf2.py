@@ -41,6 +41,20 @@ def assert_as_reported(read, report):
     assert seen == said
 
 
+# --- definitions ------------------------------------------------------------------
+
+@files
+def test_otf2s_own_printer_has_nothing_to_complain_of(tmp_path):
+    """Also where the first process is left out, and one of a communicator was not observed."""
+    recording = compose(tmp_path / "run.gasp", ranks(3) + "comm 2 200 0 0 0 1 2 3\n" + call(2, 100, 110, "MPI_Barrier"))
+    written = gaspbpf.run("export", recording, "-o", tmp_path / "run.otf2", "--ranks", "1-2")
+    assert written.returncode == 0, written.stderr
+    for options in (), ("-G",):
+        printed = subprocess.run(["otf2-print", *options, tmp_path / "run.otf2"], capture_output=True, text=True,
+                                 timeout=gaspbpf.PATIENCE, check=True)
+        assert not re.search("warning|error", printed.stdout + printed.stderr, re.IGNORECASE)
+
+
 # --- calls ----------------------------------------------------------------------
 
 

@@ -29,6 +29,9 @@ struct defining {
 	const char *file; /* of the site before: mostly it is the same */
 	OTF2_StringRef file_string;
 	uint32_t groups;
+	/* Of processes, which are location groups: by index, where it is not left out; and the next one. Readers want
+	 * them without gaps, from 0 on. */
+	uint32_t *process_group, process_groups;
 };
 
 int otf2_clean(char **text)
@@ -256,6 +259,7 @@ static OTF2_StringRef put_rank(struct defining *w, const char *unit, long rank, 
 
 static void put_process(struct defining *w, uint32_t index)
 {
+	uint32_t group = w->process_group[index] = w->process_groups++;
 	const struct def_process *p = &w->o->d->processes[index];
 	char text[NAME_SIZE];
 	OTF2_AttributeValue value;
@@ -263,23 +267,23 @@ static void put_process(struct defining *w, uint32_t index)
 
 	process_text(w->o->d, index, text, sizeof(text));
 	name = p->rank >= 0 ? put_rank(w, p->unit, p->rank, p->job, "") : put_string(w, text);
-	check(w, w->lib->GlobalDefWriter_WriteLocationGroup(w->writer, index, name, OTF2_LOCATION_GROUP_TYPE_PROCESS,
+	check(w, w->lib->GlobalDefWriter_WriteLocationGroup(w->writer, group, name, OTF2_LOCATION_GROUP_TYPE_PROCESS,
 							    node_of(w->o->d, p), OTF2_UNDEFINED_LOCATION_GROUP));
 	name = put_string(w, "pid");
 	value.uint32 = p->pid;
-	check(w, w->lib->GlobalDefWriter_WriteLocationGroupProperty(w->writer, index, name, OTF2_TYPE_UINT32, value));
+	check(w, w->lib->GlobalDefWriter_WriteLocationGroupProperty(w->writer, group, name, OTF2_TYPE_UINT32, value));
 	if (!p->command)
 		return;
 	name = put_string(w, "command");
 	value.stringRef = put_string(w, p->command);
-	check(w, w->lib->GlobalDefWriter_WriteLocationGroupProperty(w->writer, index, name, OTF2_TYPE_STRING, value));
+	check(w, w->lib->GlobalDefWriter_WriteLocationGroupProperty(w->writer, group, name, OTF2_TYPE_STRING, value));
 }
 
 /* Of a rank that was not observed. */
 static void put_absent(struct defining *w, uint32_t location)
 {
 	const struct person *person = &w->o->people[w->o->locations[location].lane];
-	uint32_t group = (uint32_t)(w->o->d->nprocesses + location);
+	uint32_t group = w->process_groups++;
 	OTF2_StringRef name = put_rank(w, w->o->jobs[person->job].unit, person->rank, w->o->jobs[person->job].name,
 				       ", not observed");
 
@@ -310,7 +314,7 @@ static void put_location(struct defining *w, uint32_t location)
 	name = put_string(w, !l->lane && p && p->pid == d->threads[l->thread].tid ? "Master thread" : text);
 	check(w, w->lib->GlobalDefWriter_WriteLocation(
 			 w->writer, location, name, OTF2_LOCATION_TYPE_CPU_THREAD, l->records,
-			 p ? d->threads[l->thread].process : OTF2_UNDEFINED_LOCATION_GROUP));
+			 p ? w->process_group[d->threads[l->thread].process] : OTF2_UNDEFINED_LOCATION_GROUP));
 	name = put_string(w, "tid");
 	value.uint32 = d->threads[l->thread].tid;
 	check(w, w->lib->GlobalDefWriter_WriteLocationProperty(w->writer, location, name, OTF2_TYPE_UINT32, value));
@@ -481,10 +485,14 @@ int otf2_definitions_write(struct otf2 *o, OTF2_Archive *archive)
 	struct defining w = { .o = o,
 			      .lib = o->library,
 			      .writer = o->library->Archive_GetGlobalDefWriter(archive),
-			      .strings = site_string((uint32_t)o->d->nsites) };
+			      .strings = site_string((uint32_t)o->d->nsites),
+			      .process_group = calloc(o->d->nprocesses + 1, sizeof(*w.process_group)) };
 
-	if (!w.writer)
-		return otf2_fail(o, -EIO);
+	if (!w.writer || !w.process_group) {
+		free(w.process_group);
+		return otf2_fail(o, w.writer ? -ENOMEM : -EIO);
+	}
 	put_all(&w);
+	free(w.process_group);
 	return o->error ?: put_local(o, archive);
 }
