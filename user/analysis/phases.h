@@ -140,6 +140,7 @@ struct iterating {
 	struct member *members;
 	size_t nmembers;
 	bool common; /* numbered by job: the n-th is the same one for all */
+	bool partly; /* other ranks have been there, and have none of them */
 	uint64_t iterations, shortest, longest, unlike, broken, missing;
 	double mean, variation; /* of a member's; variation: standard deviation / mean */
 	struct step *steps;

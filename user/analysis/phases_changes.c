@@ -258,7 +258,8 @@ static size_t find_changes(const struct iterating *it, double *sorted, struct cu
 	return count;
 }
 
-/* POP's: mean useful time / the longest of any, and that / time of the run. */
+/* POP's: mean useful time / the longest of any, and that / time of the run. Of a part of the ranks they would say that
+ * it waits for a bad network, where it waits for the other ranks. */
 static void measure(const struct iterating *it, struct part *part, const struct done *done)
 {
 	uint64_t most = 0, all = 0, elapsed = part->to - part->from;
@@ -271,8 +272,8 @@ static void measure(const struct iterating *it, struct part *part, const struct 
 		add_groups(part->group, done[i].group);
 	}
 	part->time = sum_groups(part->group);
-	part->load_balance = most && it->common ? (double)all / it->nmembers / most : -1;
-	part->communication = elapsed && it->common ? (double)most / elapsed : -1;
+	part->load_balance = most && it->common && !it->partly ? (double)all / it->nmembers / most : -1;
+	part->communication = elapsed && it->common && !it->partly ? (double)most / elapsed : -1;
 	if (part->communication > 1)
 		part->communication = 1;
 }

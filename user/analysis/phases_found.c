@@ -323,6 +323,21 @@ static void even_out(struct iterating *it)
 
 /* --- all of it ------------------------------------------------------------------ */
 
+/* Have other ranks been there that are no members? Those may be the ones that the members wait for. 0 or -ENOMEM. */
+static int find_strangers(const struct report *r, struct iterating *it)
+{
+	bool *known = calloc(r->d->nprocesses + 1, sizeof(*known));
+
+	if (!known)
+		return -ENOMEM;
+	for (size_t i = 0; i < it->nmembers; i++)
+		known[it->members[i].row->process] = true;
+	for (size_t i = 0; i < r->nthreads; i++)
+		it->partly |= !known[r->threads[i].process] && r->d->processes[r->threads[i].process].rank >= 0;
+	free(known);
+	return 0;
+}
+
 static int add_found(struct phases *s, const struct report *r, const struct iterating *like,
 		     const struct member *members, size_t count, bool common)
 {
@@ -344,7 +359,7 @@ static int add_found(struct phases *s, const struct report *r, const struct iter
 	sum_up(s, r, it);
 	it->begin_seen |= !has_role(s->d, ROLE_INIT);
 	it->end_seen |= !has_role(s->d, ROLE_EXIT);
-	error = make_steps(it);
+	error = find_strangers(r, it) ?: make_steps(it);
 	return error ? error : phases_look(s, r, it);
 }
 
