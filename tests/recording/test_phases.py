@@ -75,7 +75,7 @@ def test_ranks_that_wait_for_one_that_has_no_iterations(tmp_path):
     """A third rank has been there, too: whether these two do alike says nothing of how the job's work is divided."""
     text, end = job([(4 * MS, 2 * MS)] * 20)
     (found,), _ = phases(tmp_path, in_order("process 3 2\n" + text + call(3, 0, 10, "MPI_Init")))
-    assert [thread["rank"] for thread in found["threads"]] == [0, 1]
+    assert [thread["tid"] for thread in found["threads"]] == [1, 2]
     steady = found["phases"][1]
     assert steady["load_balance"] is None and steady["communication"] is None
 
