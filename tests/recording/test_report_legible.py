@@ -198,3 +198,11 @@ def test_little_cost_and_doubtful_cost_are_none(tmp_path, cost, system):
     """Of a thread that spent less than that in the kernel, the estimate is wrong."""
     _, found = observed_dearly(tmp_path, cost, system)
     assert not found
+
+
+@pytest.mark.parametrize("symbol, once", [("MPI_Init", True), ("MPI_Finalize", True), ("MPI_Barrier", False)])
+def test_what_is_once_a_run_is_told_as_that(tmp_path, symbol, once):
+    text = composed.ranks(2, init=False) + "".join(composed.call(tid, S, 5 * S, symbol) for tid in (1, 2))
+    hot, = told(composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n"))["findings"]
+    assert hot["kind"] == "hot_event"
+    assert ("; that is once a run, and a smaller part of a longer one" in hot["text"]) == once

@@ -137,6 +137,12 @@ static const char *uneven(const struct report *r, const struct finding *finding,
 	return buffer;
 }
 
+/* The runtime's own start and end. */
+static bool is_once(enum role role)
+{
+	return role == ROLE_INIT || role == ROLE_EXIT;
+}
+
 /* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. Where a cause
  * is known that it is seen of, it is that one's symptom, and the next one is looked at. */
 static int find_hot_event(struct report *r)
@@ -163,12 +169,15 @@ static int find_hot_event(struct report *r)
 		if (!r->d->run.only_sums)
 			find_uneven(r, &finding);
 		error = report_add_finding(
-			r, &finding, "%s takes %s%.0f %% of the %s' time%s %s in %s %s%s",
+			r, &finding, "%s takes %s%.0f %% of the %s' time%s %s in %s %s%s%s",
 			report_event_label(r, event, label, sizeof(label)), tally_missing(tally) ? "about " : "", share,
 			r->d->run.only_sums ? "processes" : "threads", uneven(r, &finding, threads, sizeof(threads)),
 			format_time(time, tally->likely_self), format_count(calls, tally->calls),
 			tally->calls == 1 ? "call" : "calls",
-			hot_place(r, event, tally->total - tally->untold, place, sizeof(place)));
+			hot_place(r, event, tally->total - tally->untold, place, sizeof(place)),
+			is_once(r->profile->events[event].role)
+				? "; that is once a run, and a smaller part of a longer one"
+				: "");
 		if (error || !findings_is_symptom(r, &r->findings[r->nfindings - 1]))
 			return error;
 		error = findings_fold(r);
