@@ -129,7 +129,7 @@ int spool_room(struct spool *spool, struct heap *heap, struct buffer **piece)
 int spool_read(struct spool *spool, const struct heap *heap, int (*take)(void *context, struct cursor *pieces),
 	       void *context)
 {
-	struct cursor rest = { .at = heap->rest.data, .end = heap->rest.data + heap->rest.size };
+	struct cursor rest;
 
 	for (uint64_t number = heap->first; number != heap->here; number = spool->block.head.next) {
 		int error = read_block(spool, number);
@@ -144,5 +144,8 @@ int spool_read(struct spool *spool, const struct heap *heap, int (*take)(void *c
 		if (error)
 			return error;
 	}
-	return heap->rest.size ? take(context, &rest) : 0;
+	if (!heap->rest.size)
+		return 0;
+	rest = (struct cursor){ .at = heap->rest.data, .end = heap->rest.data + heap->rest.size };
+	return take(context, &rest);
 }
