@@ -19,7 +19,7 @@ NAMED = re.compile(rf"\b({REGISTERS}|{INSTRUCTIONS}|{LIBRARY}|{NUMBERS})\b|x86|X
 
 # Where a processor's own files are chosen; and names of others' that read like a register's.
 CHOICES = {"user/arch/arch.h", "bpf/arch.h", "include/gaspbpf/arch.h"}
-OTHERS = ("DW_CFA_nop", "struct starpu_codelet *cl", "Syscall User Dispatch")
+OTHERS = ('"bp"', "DW_CFA_nop", "struct starpu_codelet *cl", "Syscall User Dispatch")
 
 
 def sources():

@@ -85,7 +85,8 @@ class Nodes:
             text = f"host {name}\nboot boot\nprocess 100 {number}\n"
             text += composed.call(100, 1000, 2000 + number, "MPI_Barrier", **{"comm.id": 0, "comm.rank": number})
             composed.compose(folder / f"{name}.gasp", text + f"end {SECOND}\n")
-        self.environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        # Users have not set what makes Python's programs tell at once.
+        self.environment = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONUNBUFFERED": ""}
 
     def arguments(self, *options, more=("--comm", "x")):
         return ["job", "--hosts", ",".join(self.names), "--program", self.folder / "part", "-o", self.output, *options,

@@ -34,7 +34,8 @@ static const char *const srun[] = { "srun",
 				    "--job-name=gaspbpf",
 				    "--quiet",
 				    NULL };
-static const char *const clush[] = { "clush", "-N", "-n", "-f", "%n", "-w", "%h", NULL };
+/* A program in Python, which else keeps what nodes say until it ends. */
+static const char *const clush[] = { "env", "PYTHONUNBUFFERED=1", "clush", "-N", "-n", "-f", "%n", "-w", "%h", NULL };
 static const char *const pdsh[] = { "pdsh", "-R", "ssh", "-N", "-f", "%n", "-w", "%h", NULL };
 static const char *const ssh[] = { "ssh", "-x", "-o", "BatchMode=yes", "--", "%h", NULL };
 static const char *const mpiexec[] = { "mpiexec", "-n", "1", "-host", "%h", NULL };
