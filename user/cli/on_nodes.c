@@ -143,3 +143,21 @@ void on_nodes_free(struct on_nodes *o)
 {
 	free(o->hosts.items);
 }
+
+const char *own_node_parse(const char *argument, struct argp_state *state)
+{
+	if (!part_name_is_fit(argument))
+		argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name", log_safe(argument));
+	return argument;
+}
+
+char *own_node_name(const char *named)
+{
+	char *name = named ? strdup(named) : part_own_name();
+
+	if (name)
+		log_set_name(name);
+	else
+		log_error("this node has no name that a file can have: give it one: --node NAME");
+	return name;
+}

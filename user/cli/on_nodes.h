@@ -32,4 +32,9 @@ int on_nodes_find(const struct on_nodes *o, struct nodes *nodes);
 int on_nodes_start(const struct on_nodes *o, struct nodes *nodes, const char *const *words);
 void on_nodes_free(struct on_nodes *o);
 
+/* On a node, the other end: what --node says, which ends the program where it is no name. */
+const char *own_node_parse(const char *argument, struct argp_state *state);
+/* The node's name, that or its own, to be freed; messages have it from now on. NULL: it has none, said. */
+char *own_node_name(const char *named);
+
 #endif

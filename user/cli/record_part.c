@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/on_nodes.h"
 #include "observe/cost.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -37,10 +38,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		part->folder = argument;
 		return 0;
 	case OPTION_NODE:
-		if (!part_name_is_fit(argument))
-			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name",
-				   log_safe(argument));
-		part->named = argument;
+		part->named = own_node_parse(argument, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (part->named && !part->folder)
@@ -54,12 +52,9 @@ const struct argp part_parser = { option_table, parse, NULL, NULL, NULL, NULL, N
 
 int record_part_open(struct record_part *part, struct text_list *outputs)
 {
-	part->node = part->named ? strdup(part->named) : part_own_name();
-	if (!part->node) {
-		log_error("this node has no name that a file can have: give it one: --node NAME");
+	part->node = own_node_name(part->named);
+	if (!part->node)
 		return -EINVAL;
-	}
-	log_set_name(part->node);
 	if (asprintf(&part->orders, "%s/%s", part->folder, PART_ORDERS) < 0)
 		part->orders = NULL;
 	if (asprintf(&part->recording, "%s/%s.gasp", part->folder, part->node) < 0)

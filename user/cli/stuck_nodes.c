@@ -37,10 +37,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		part->on = true;
 		return 0;
 	case OPTION_NODE:
-		if (!part_name_is_fit(argument))
-			argp_error(state, "--node %s: letters, digits, '.', '_' and '-' are a name",
-				   log_safe(argument));
-		part->named = argument;
+		part->named = own_node_parse(argument, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (part->named && !part->on)
@@ -56,12 +53,9 @@ int stuck_part_open(struct stuck_part *part)
 {
 	if (!part->on)
 		return 0;
-	part->node = part->named ? strdup(part->named) : part_own_name();
-	if (!part->node) {
-		log_error("this node has no name that could be told: give it one: --node NAME");
+	part->node = own_node_name(part->named);
+	if (!part->node)
 		return -EINVAL;
-	}
-	log_set_name(part->node);
 	return 0;
 }
 
@@ -177,33 +171,15 @@ static int print_text(const struct joined *joined, const struct findings *findin
 	return err;
 }
 
-static void put_who(struct json *j, const struct joined *joined, size_t index)
+static void put_who(struct json *j, const void *context, size_t index)
 {
+	const struct joined *joined = context;
 	const struct party *p = &joined->parties[index];
 
 	json_key_string(j, "node", joined->nodes[index]);
 	json_key_int_known(j, "pid", waits_pid(p->pid), p->pid);
 	json_key_int_known(j, "tid", waits_pid(p->tid), p->tid);
 	json_key_int_known(j, "rank", p->rank, p->rank >= 0);
-}
-
-static void put_finding(struct json *j, const struct joined *joined, const struct diagnosis *f)
-{
-	json_object(j);
-	json_key_string(j, "kind", finding_name(f->kind));
-	json_key_string(j, "text", f->text);
-	json_key_bool(j, "likely", f->likely);
-	for (int group = 0; group < 2; group++) {
-		json_key(j, group ? "others" : "waiting");
-		json_array(j);
-		for (size_t i = group ? f->nwaiting : 0; i < (group ? f->nparties : f->nwaiting); i++) {
-			json_object(j);
-			put_who(j, joined, f->parties[i]);
-			json_end_object(j);
-		}
-		json_end_array(j);
-	}
-	json_end_object(j);
 }
 
 static void put_threads(struct json *j, const struct joined *joined)
@@ -250,7 +226,7 @@ static int print_json(const struct nodes *nodes, const struct joined *joined, co
 	json_key(j, "findings");
 	json_array(j);
 	for (size_t i = 0; i < findings->count; i++)
-		put_finding(j, joined, &findings->list[i]);
+		diagnosis_put(j, &findings->list[i], put_who, joined);
 	json_end_array(j);
 	put_threads(j, joined);
 	json_end_object(j);

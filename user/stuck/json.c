@@ -166,26 +166,12 @@ static void put_thread(struct json *j, const struct stuck *stuck, size_t i)
 	json_end_object(j);
 }
 
-static void put_finding(struct json *j, const struct stuck *stuck, const struct diagnosis *f)
+static void put_who(struct json *j, const void *context, size_t party)
 {
-	json_object(j);
-	json_key_string(j, "kind", finding_name(f->kind));
-	json_key_string(j, "text", f->text);
-	json_key_bool(j, "likely", f->likely);
-	for (int group = 0; group < 2; group++) {
-		json_key(j, group ? "others" : "waiting");
-		json_array(j);
-		for (size_t i = group ? f->nwaiting : 0; i < (group ? f->nparties : f->nwaiting); i++) {
-			const struct party *p = &stuck->parties[f->parties[i]];
+	const struct party *p = &((const struct stuck *)context)->parties[party];
 
-			json_object(j);
-			json_key_int_known(j, "tid", p->tid, p->tid);
-			json_key_int_known(j, "rank", p->rank, p->rank >= 0);
-			json_end_object(j);
-		}
-		json_end_array(j);
-	}
-	json_end_object(j);
+	json_key_int_known(j, "tid", p->tid, p->tid);
+	json_key_int_known(j, "rank", p->rank, p->rank >= 0);
 }
 
 int stuck_print_json(struct stuck *stuck, FILE *out)
@@ -203,7 +189,7 @@ int stuck_print_json(struct stuck *stuck, FILE *out)
 	json_key(j, "findings");
 	json_array(j);
 	for (size_t i = 0; i < stuck->findings.count; i++)
-		put_finding(j, stuck, &stuck->findings.list[i]);
+		diagnosis_put(j, &stuck->findings.list[i], put_who, stuck);
 	json_end_array(j);
 	json_key(j, "threads");
 	json_array(j);

@@ -88,6 +88,11 @@ int waits_find(const struct party *parties, size_t count, const char *unit, long
 void findings_free(struct findings *findings);
 const char *finding_name(enum finding_kind kind);
 
+struct json;
+/* As an object: kind, text, likely; waiting and others, lists of objects that `who` fills, of the party's index. */
+void diagnosis_put(struct json *json, const struct diagnosis *finding,
+		   void (*who)(struct json *json, const void *context, size_t party), const void *context);
+
 /* --- locks and barriers of threads (lock.c) ------------------------------- */
 
 /* Reads the memory of the process that waits. */
