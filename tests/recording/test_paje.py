@@ -18,9 +18,9 @@ from peak_memory import most_memory
 files = pytest.mark.files
 
 
-def exported(recording, name="run.paje"):
+def exported(recording, name="run.paje", *options):
     path = recording.with_name(name)
-    result = gaspbpf.run("export", recording, "-o", path)
+    result = gaspbpf.run("export", recording, "-o", path, *options)
     assert result.returncode == 0, result.stderr
     return path
 
@@ -95,6 +95,15 @@ def test_messages(tmp_path):
     """From the begin of the send to the end of the receive."""
     rows = dumped(exported(compose(tmp_path / "run.gasp", LATE_SENDER)))
     assert links(rows) == [("job (tid 1)", "job (tid 2)", 100, 130)]
+
+
+@files
+def test_messages_of_a_part(tmp_path):
+    """The first call that sends is left out: the second message is still for the second call that receives."""
+    text = ranks(2) + send(1, 100, 110, 1) + send(1, 120, 130, 1) + receive(2, 500, 510, 0) + receive(2, 600, 610, 0)
+    recording = compose(tmp_path / "run.gasp", text)
+    (_, _, start, end), = links(dumped(exported(recording, "part.paje", "--from", "0.000000115")))
+    assert (start, end) == (120, 610)
 
 
 @files

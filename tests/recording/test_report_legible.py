@@ -175,10 +175,10 @@ def test_a_long_command_fits_its_line(tmp_path):
         assert status == 0 and len(line) <= width and line.endswith(ends), line
 
 
-def observed_dearly(tmp_path, cost, system):
+def observed_dearly(tmp_path, cost, system, more=""):
     text = composed.ranks(3) + "".join(
         composed.send(rank, number * S, number * S + 1000, 0) for number in range(1, 8) for rank in (1, 2))
-    text += f"price MPI_Send 2000\ncost 2 {int(cost * S)} {int(system * S)}\nend {10 * S}\n"
+    text += f"price MPI_Send 2000\ncost 2 {int(cost * S)} {int(system * S)}\nend {10 * S}\n" + more
     recording = composed.compose(tmp_path / "run.gasp", text)
     return recording, [finding for finding in told(recording)["findings"] if finding["kind"] == "probe_cost"]
 
@@ -191,6 +191,8 @@ def test_what_observing_takes_is_a_finding(tmp_path):
             "GASP_MPI_SEND: so much slower does it run") in finding["text"]
     assert "--max-overhead 2%" in finding["text"]
     assert "Nothing stands out" not in shown(recording)
+    _, (limited,) = observed_dearly(tmp_path, 1.5, 2, "budget 200\n")
+    assert "--max-overhead" not in limited["text"], "it had a limit"
 
 
 @pytest.mark.parametrize("cost, system", [(0.9, 2), (1.5, 1)])

@@ -28,6 +28,8 @@
  *
  * price SYMBOL NS: of a call of it
  *
+ * budget SHARE: --max-overhead, in 1/10000
+ *
  * cost TID NS SYSTEM: what the probes took of it, and what it spent in the kernel; 0: that is not known
  *
  * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
@@ -615,6 +617,8 @@ int main(int argc, char **argv)
 			lose(thread_of(a), b, 0);
 		else if (!strncmp(line, "scheduled ", 10))
 			add_scheduled(line + 10);
+		else if (sscanf(line, "budget %lu", &a) == 1)
+			d.run.budget = a;
 		else if (sscanf(line, "price %99s %lu", symbol, &a) == 2)
 			d.probes[probe_of(symbol)].cost_ns = a;
 		else if (sscanf(line, "cost %lu %ld %ld", &a, &b, &c) == 3)

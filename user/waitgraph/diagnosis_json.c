@@ -16,7 +16,7 @@ static void put_parties(struct json *j, const struct diagnosis *f, size_t first,
 }
 
 void diagnosis_put(struct json *j, const struct diagnosis *f,
-		 void (*who)(struct json *j, const void *context, size_t party), const void *context)
+		   void (*who)(struct json *j, const void *context, size_t party), const void *context)
 {
 	json_object(j);
 	json_key_string(j, "kind", finding_name(f->kind));
