@@ -13,9 +13,9 @@ from composed import call, ranks, receive, send
 pytestmark = pytest.mark.files
 
 
-def exported(tmp_path, text, *options):
+def exported(tmp_path, text, *options, wanted=True):
     recording, trace = composed.compose(tmp_path / "run.gasp", text), tmp_path / "run.json"
-    result = gaspbpf.run("export", recording, "-o", trace, *options)
+    result = gaspbpf.run("export", recording, "-o", trace, *options, *(["--arrows"] if wanted else []))
     assert result.returncode == 0, result.stderr
     return json.loads(trace.read_text())["traceEvents"]
 
@@ -70,7 +70,7 @@ def test_nobody_sends_to_itself(tmp_path):
 def test_none_are_wanted(tmp_path):
     text = ranks(2) + send(1, 100, 110, 1) + receive(2, 50, 130, 0)
     assert arrows(exported(tmp_path, text))
-    assert not arrows(exported(tmp_path, text, "--no-arrows"))
+    assert not arrows(exported(tmp_path, text, wanted=False))
 
 
 def many(count):

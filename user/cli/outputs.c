@@ -60,7 +60,7 @@ static int open_export(struct outputs *outputs, const char *path)
 	if (target.fd < 0)
 		return target.fd;
 	grown[outputs->nexports++] = target;
-	if (!target.exporter->needs_spare && !target.exporter->has_arrows)
+	if (!target.exporter->needs_spare)
 		return 0;
 	if (outputs->spare_fd < 0)
 		outputs->spare_fd = file_temporary();
@@ -157,7 +157,7 @@ void outputs_flush(struct outputs *outputs)
 static int write_exports(struct outputs *outputs)
 {
 	struct recording *recording;
-	int first = 0, err;
+	int first = 0, err, spare;
 
 	err = recording_open_fd(&recording, outputs->recording_fd, outputs->recording ?: "temporary recording");
 	if (err)
@@ -166,8 +166,9 @@ static int write_exports(struct outputs *outputs)
 		struct export_target *target = &outputs->exports[i];
 
 		log_status("writing %s", log_safe(target->path));
+		spare = target->exporter->needs_spare ? outputs->spare_fd : -1;
 		err = target->archive ? archive_write(target->archive)
-				      : target->exporter->write(recording, target->fd, outputs->spare_fd, target->path);
+				      : target->exporter->write(recording, target->fd, spare, target->path);
 		log_status("%s", "");
 		first = first ?: err;
 	}

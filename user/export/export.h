@@ -12,7 +12,7 @@ struct exporter {
 	const char *suffixes; /* ".json .json.gz" */
 	const char *help;     /* one line for --help */
 	bool needs_spare;     /* write() needs a second file, for what has to wait; */
-	bool has_arrows;      /* ... or for arrows from call to call, which it leaves out where it has none */
+	bool has_arrows;      /* ... or for arrows from call to call, where these are wanted; -1: they are not */
 	/*
 	 * It makes several files, whose names begin with that of the output. Then write() is called by a process that
 	 * is the caller, in an empty folder of its own (fd), and what it leaves there takes its place beside the output
