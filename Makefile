@@ -196,6 +196,8 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	sed 's#](docs/#](#g' README.md > $(DESTDIR)$(prefix)/share/doc/gaspbpf/README.md
 	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
 	install -m 644 docs/analyses/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/analyses
+	install -d $(DESTDIR)$(prefix)/share/gaspbpf/examples
+	install -m 644 $(wildcard examples/*.c) $(DESTDIR)$(prefix)/share/gaspbpf/examples
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 755 service/gaspbpf-generator $(DESTDIR)$(prefix)/share/gaspbpf/monitor

@@ -16,7 +16,7 @@
 
 static const struct text_list nowhere; /* it writes no files */
 
-int looking_prepare(struct looking *looking, const struct choice *choice, const struct observing *observing)
+int looking_prepare(struct looking *looking, struct choice *choice, const struct observing *observing)
 {
 	struct job *job = &looking->job;
 	int err = cli_load_models(&job->models, choice) ?: cli_need_rights();
@@ -58,7 +58,7 @@ static const char *name_processes(struct looking *looking, const struct pid_list
 	return used && used < sizeof(looking->named) ? looking->named : NULL;
 }
 
-int looking_begin(struct looking *looking, const struct choice *choice, const struct observing *observing)
+int looking_begin(struct looking *looking, struct choice *choice, const struct observing *observing)
 {
 	struct job *job = &looking->job;
 	int err;

@@ -24,11 +24,11 @@ struct looking {
 /* In this order; each 0 or -errno, said. */
 
 /* Models, rights, the plan; nothing is looked at. */
-int looking_prepare(struct looking *looking, const struct choice *choice, const struct observing *observing);
+int looking_prepare(struct looking *looking, struct choice *choice, const struct observing *observing);
 /* Puts the probes into the processes that were chosen. In its place job_start(), for a command. */
 int looking_join(struct looking *looking, struct choice *choice, enum scope scope, uint64_t ring_bytes);
 /* From here on there is something to look at. */
-int looking_begin(struct looking *looking, const struct choice *choice, const struct observing *observing);
+int looking_begin(struct looking *looking, struct choice *choice, const struct observing *observing);
 
 /* Closes an interval: looking->top has what there is to show then. */
 void looking_look(struct looking *looking, bool last);
