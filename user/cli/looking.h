@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * looking.h - a job that is looked at while it runs, as 'top' and 'watch' do: the observation is that of record, without
- * a recording; spans come from the rings, and user/live sums them up.
+ * looking.h - a job that is looked at while it runs, as 'top' and 'watch' do: the observation is that of record,
+ * without a recording; spans come from the rings, and user/live sums them up.
  */
 #ifndef GASPBPF_CLI_LOOKING_H
 #define GASPBPF_CLI_LOOKING_H

@@ -208,8 +208,8 @@ static int start_command(struct run *r)
 		before[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
 		dup2(fd ? output : nothing, fd);
 	}
-	err = job_start(&r->looking.job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes,
-			&nowhere);
+	err = job_start(&r->looking.job, r->options->command, r->options->observing.scope,
+			r->options->observing.ring_bytes, &nowhere);
 	for (int fd = 0; fd < 3; fd++) {
 		dup2(before[fd], fd);
 		close(before[fd]);

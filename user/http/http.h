@@ -16,7 +16,8 @@
 struct http;
 
 struct http_ops {
-	/* Answers a request for a path ("/metrics"), by http_answer_text(), http_wait() or libmicrohttpd's own calls. */
+	/* Answers a request for a path ("/metrics"), by http_answer_text(), http_wait() or libmicrohttpd's own calls.
+	 */
 	enum MHD_Result (*get)(void *context, struct MHD_Connection *connection, const char *path);
 	void *context;
 	const char *port;  /* what is named where none was given: "9464" */
@@ -28,7 +29,7 @@ struct http_ops {
  * warning is said where others than this machine can reach it. 0 or -errno, said.
  */
 int http_open(struct http **http, const char *listen, const struct http_ops *ops);
-void http_close(struct http *http);            /* NULL: nothing */
+void http_close(struct http *http);                /* NULL: nothing */
 const char *http_address(const struct http *http); /* "http://127.0.0.1:9464" */
 
 /* A descriptor that is readable when http_step() has something to do, and in how many ms it has anyway (-1: never).

@@ -44,8 +44,7 @@ struct http {
 
 /* --- answers ------------------------------------------------------------ */
 
-enum MHD_Result http_answer_text(struct MHD_Connection *connection, unsigned status, const char *type,
-				 const char *text)
+enum MHD_Result http_answer_text(struct MHD_Connection *connection, unsigned status, const char *type, const char *text)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), (void *)text,
 									MHD_RESPMEM_PERSISTENT);

@@ -91,7 +91,7 @@ static enum MHD_Result answer_metrics(struct metrics *m, struct MHD_Connection *
 	if (err) {
 		log_error("metrics: %s: this scrape got none: the next one may", strerror(-err));
 		return http_answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain",
-				   "the counters could not be read\n");
+					"the counters could not be read\n");
 	}
 	return MHD_queue_response(connection, MHD_HTTP_OK, answer->response);
 }
