@@ -59,6 +59,10 @@ ifneq ($(OTF2),)
 else
   SOURCES := $(filter-out user/export/otf2/%,$(SOURCES))
 endif
+# The page of `export -o run.html`, of which `make page` makes one file: in the source package it is there. Without it: all but that.
+PAGE     := $(firstword $(wildcard page/page.html build/page/page.html))
+PAGE_IS  := $(shell mkdir -p $(BUILD); echo '$(PAGE)' | cmp -s - $(BUILD)/page.name || echo '$(PAGE)' > $(BUILD)/page.name)
+CPPFLAGS += $(if $(PAGE),-DGASPBPF_PAGE='"$(PAGE)"')
 OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -100,6 +104,8 @@ $(BUILD)/%.o: user/%.c | $(SKELS)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(OBJ)/export/otf2.o $(OBJ)/export/otf2/library.o: $(BUILD)/otf2.name
+$(OBJ)/export/page.o $(OBJ)/export/page/shell.o: $(BUILD)/page.name
+$(OBJ)/export/page/shell.o: $(PAGE)
 
 $(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h) vmlinux/vmlinux.h
 	$(call say,BPF,$@)
