@@ -230,7 +230,7 @@ static void say_what_is_left_out(const struct page *p, const char *name)
 		log_warn("%s: is %s, more than --html-size %s, with no call drawn: the report takes it", log_safe(name),
 			 format_bytes(size, size_of(p)), format_bytes(limit, p->limit));
 	else if (p->drawing.drawn < p->survey.calls)
-		log_info("%s: %s of %s calls are drawn, those that took %s or longer; --html-size makes it more",
+		log_warn("%s: %s of %s calls are drawn, those that took %s or longer; more with --html-size",
 			 log_safe(name), format_count(drawn, p->drawing.drawn), format_count(all, p->survey.calls),
 			 format_time(time, p->drawing.threshold));
 }
