@@ -2,6 +2,7 @@
 // The page: the first screen from `facts` and `report` at once, the rest when it is loaded.
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
+import './views.css';
 import { loadFirst, loadRest } from './data.js';
 import { element, fill, pause, plain } from './dom.js';
 import * as format from './format.js';

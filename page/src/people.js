@@ -11,6 +11,28 @@ export class People {
     this.units = new Map();
     for (const { rank, unit } of [...this.processes.values(), ...this.threads.values()])
       if (rank != null && !this.units.has(rank)) this.units.set(rank, unit ?? 'rank');
+    this.places = new Map((report.events ?? []).flatMap((event) => event.sites ?? []).filter(({ file }) => file)
+      .map((site) => [`${site.file}:${site.line}${site.column ? `:${site.column}` : ''}`, siteLabel(site)]));
+  }
+
+  /** mpi.c:74 in meet: of a place as it stands in the report */
+  place(place) {
+    return place ? this.places.get(place) ?? shortPlace(place) : '-';
+  }
+
+  call(call) {
+    return call ? call.place && call.place !== '?' ? `${call.event} at ${this.place(call.place)}` : call.event : null;
+  }
+
+  /** What a part of the time was, of "who is waited for" and of the critical path: [what, where]. */
+  deed(of) {
+    const inside = of.inside ? `in ${of.inside}, ` : '';
+    const after = this.call(of.after), before = this.call(of.before);
+    let where = '-';
+    if (of.call) where = this.call(of.call);
+    else if (after && after === before) where = `from one ${after} to the next`;
+    else if (after || before) where = [after && `after ${after}`, before && `before ${before}`].filter(Boolean).join(', ');
+    return [does[of.does] ?? of.does, inside + where];
   }
 
   /** rank 3 */
@@ -67,17 +89,4 @@ export function siteLabel(site) {
 export const eventLabel = (event) => event.function_name ?? event.function
   ? `${event.name} ${event.function_name ?? event.function}` : event.name;
 
-const callLabel = (call) => call ? call.place && call.place !== '?' ? `${call.event} at ${shortPlace(call.place)}` : call.event : null;
-
 const does = { outside: 'outside of calls', computes: 'computes', calls: 'is in', unknown: 'not known' };
-
-/** What a part of the time was, of "who is waited for" and of the critical path: [what, where]. */
-export function deed(of) {
-  const inside = of.inside ? `in ${of.inside}, ` : '';
-  const after = callLabel(of.after), before = callLabel(of.before);
-  let where = '-';
-  if (of.call) where = callLabel(of.call);
-  else if (after && after === before) where = `from one ${after} to the next`;
-  else if (after || before) where = [after && `after ${after}`, before && `before ${before}`].filter(Boolean).join(', ');
-  return [does[of.does] ?? of.does, inside + where];
-}
