@@ -7,11 +7,15 @@ import { People } from './people.js';
 
 const SHOWN = 10, LINKS = 5, HOT = 10;
 
+/** Kinds that are about the calls of their event. */
+const OF_CALLS = new Set(['hot_event', 'lock_contention', 'lock_convoy', 'failed_tries', 'no_overlap', 'critical_path']);
+
 const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
 
 /** What the run would be shorter by. */
 function gainOf(finding, run) {
-  const { gain_ns: gain, gain_at_most_ns: most, confidence } = finding;
+  const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
+  if (kind === 'hot_event') return ['not told: this is where the time is, and not why'];
   if (gain != null)
     return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), ' shorter; simulated: the run again, without it'];
   if (confidence?.gain === 'bounded' && most)
@@ -53,17 +57,18 @@ function linkTo(app, people, instance) {
 }
 
 /** The longest calls of the event, when the calls are there: for what has no instances. */
-function longestCalls(finding, data) {
-  const event = data.facts.events.findIndex(({ name }) => name === finding.event);
+function longestCalls(finding, data, people) {
   const { calls, facts, report } = data;
+  const event = facts.events.findIndex(({ name }) => name === finding.event);
+  const sites = new Set((finding.places ?? []).map((place) => facts.sites.indexOf(people.place(place)) + 1).filter(Boolean));
   const found = [];
   if (event < 0 || !calls) return [];
   facts.lanes.forEach((lane) => {
     for (let i = lane.first; i < lane.first + lane.calls; i++)
-      if (calls.event[i] === event && (found.length < 3 || calls.duration[i] > found[found.length - 1].lasts)) {
+      if (calls.event[i] === event && (!sites.size || sites.has(calls.site[i])) && (found.length < 3 || calls.duration[i] > found[found.length - 1].lasts)) {
         const { pid, tid } = report.threads[lane.thread];
         found.push({ pid, tid, start_ns: calls.start[i] + facts.start_ns, lasts: calls.duration[i],
-          end_ns: calls.start[i] + calls.duration[i] + facts.start_ns, what: 'is in it for' });
+          end_ns: calls.start[i] + calls.duration[i] + facts.start_ns, what: 'for' });
         found.sort((a, b) => b.lasts - a.lasts).splice(3);
       }
   });
@@ -74,10 +79,10 @@ function longestCalls(finding, data) {
 function evidenceOf(app, people, finding, data) {
   const times = timesOf(finding, data.report).slice(0, LINKS);
   if (times.length) return fact('See it', h('ul', { class: 'links' }, times.map((one) => h('li', {}, linkTo(app, people, one)))));
-  if (!finding.event) return [];
+  if (!finding.event || !OF_CALLS.has(finding.kind)) return [];
   const list = h('ul', { class: 'links waits' }, h('li', { class: 'muted' }, 'its longest calls: when the calls are loaded'));
   app.loaded.then(() => {
-    const found = longestCalls(finding, data);
+    const found = longestCalls(finding, data, people);
     put(list, found.length ? found.map((one) => h('li', {}, linkTo(app, people, one))) : h('li', { class: 'muted' },
       'its calls are too short to be in this file one by one'));
   });
