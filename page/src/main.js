@@ -2,6 +2,7 @@
 // The page: the first screen from `facts` and `report` at once, the rest when it is loaded.
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
+import './timeline.css';
 import { loadFirst, loadRest } from './data.js';
 import { element, fill, pause, plain } from './dom.js';
 import * as format from './format.js';
@@ -16,6 +17,7 @@ import { views } from './views.js';
  *   app.say(text)                    tells it to those who listen (aria-live)
  *   app.theme(), app.onTheme(act)    'light' or 'dark'; act when it changes (canvases have to be drawn anew)
  *   app.colour(name)                 the colour of a group of facts.groups, 'outside' or 'not_seen', or any --NAME of style.css
+ *   app.swatch(name)                 a small square of that colour, to stand before its name
  *   app.format                       format.js: time, moment, count, bytes, percent, option
  *   app.loaded                       a promise: calls, bins, arrows and path are there (also where there are none)
  */
@@ -32,6 +34,12 @@ app.colour = (name) => {
   return (style.getPropertyValue(`--group-${name.replaceAll('_', '-')}`) || style.getPropertyValue(`--${name}`)).trim();
 };
 
+app.swatch = (name) => {
+  const square = element('i', { class: 'swatch', 'aria-hidden': 'true' });
+  square.style.background = `var(--group-${name.replaceAll('_', '-')}, var(--group-other))`;
+  return square;
+};
+
 function themeChanged() {
   for (const act of listeners) act(app.theme());
 }
@@ -42,6 +50,18 @@ function offerThemes() {
   button.addEventListener('click', () => {
     document.documentElement.dataset.theme = app.theme() === 'dark' ? 'light' : 'dark';
     app.say(`colours: ${app.theme()}`);
+    themeChanged();
+  });
+  // Paper is white.
+  let before;
+  addEventListener('beforeprint', () => {
+    before = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = 'light';
+    themeChanged();
+  });
+  addEventListener('afterprint', () => {
+    if (before) document.documentElement.dataset.theme = before;
+    else delete document.documentElement.dataset.theme;
     themeChanged();
   });
 }
