@@ -2,7 +2,9 @@
 // The page: the first screen from `facts` and `report` at once, the rest when it is loaded.
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
+import './timeline.css';
 import './views.css';
+import './print.js';
 import { loadFirst, loadRest } from './data.js';
 import { element, fill, pause, plain } from './dom.js';
 import * as format from './format.js';
@@ -17,6 +19,7 @@ import { views } from './views.js';
  *   app.say(text)                    tells it to those who listen (aria-live)
  *   app.theme(), app.onTheme(act)    'light' or 'dark'; act when it changes (canvases have to be drawn anew)
  *   app.colour(name)                 the colour of a group of facts.groups, 'outside' or 'not_seen', or any --NAME of style.css
+ *   app.swatch(name)                 a small square of that colour, to stand before its name
  *   app.format                       format.js: time, moment, count, bytes, percent, option
  *   app.loaded                       a promise: calls, bins, arrows and path are there (also where there are none)
  */
@@ -33,6 +36,12 @@ app.colour = (name) => {
   return (style.getPropertyValue(`--group-${name.replaceAll('_', '-')}`) || style.getPropertyValue(`--${name}`)).trim();
 };
 
+app.swatch = (name) => {
+  const square = element('i', { class: 'swatch', 'aria-hidden': 'true' });
+  square.style.background = `var(--group-${name.replaceAll('_', '-')}, var(--group-other))`;
+  return square;
+};
+
 function themeChanged() {
   for (const act of listeners) act(app.theme());
 }
@@ -40,9 +49,22 @@ function themeChanged() {
 function offerThemes() {
   const button = document.getElementById('theme');
   dark.addEventListener('change', themeChanged);
+  document.addEventListener('theme', themeChanged);
   button.addEventListener('click', () => {
     document.documentElement.dataset.theme = app.theme() === 'dark' ? 'light' : 'dark';
     app.say(`colours: ${app.theme()}`);
+    themeChanged();
+  });
+  // Paper is white.
+  let before;
+  addEventListener('beforeprint', () => {
+    before = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = 'light';
+    themeChanged();
+  });
+  addEventListener('afterprint', () => {
+    if (before) document.documentElement.dataset.theme = before;
+    else delete document.documentElement.dataset.theme;
     themeChanged();
   });
 }
