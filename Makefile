@@ -4,6 +4,7 @@
 # make workloads  builds the jobs under test
 # make docs      writes the reference pages and the headers of events, from the models
 # make install, make uninstall    under prefix=/usr/local
+# make page       makes the page of `export -o run.html`, in one file: needs npm (page/rules.mk)
 # make numbers   writes down the numbers of new events (models/numbers)
 # make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
 # make bench      measures what observing costs (as root; bench/README.md)
@@ -173,6 +174,7 @@ workloads:
 include libpupc/rules.mk
 include libgaspbpf-starpu-perf/rules.mk
 include bench/rules.mk
+include page/rules.mk
 include tests/fuzz/rules.mk
 
 docs: gaspbpf

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Figures as people read them. All times are ns.
+
+const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]];
+
+/** A number with thousands parted: 1,234,567. */
+export function count(n) {
+  return n == null ? '–' : Math.round(n).toLocaleString('en-US');
+}
+
+/** Three digits, no more: 1.23, 12.3, 123. */
+function digits(value) {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 99.95 || Number.isInteger(value) ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+/** A duration: 1.23 ms. */
+export function time(ns) {
+  if (ns == null) return '–';
+  const [name, size] = units.find(([, one]) => Math.abs(ns) >= one * 0.9995) ?? units[3];
+  return `${digits(ns / size)} ${name}`;
+}
+
+/** A moment of the run, as exactly as `step` (ns) asks for: 12.345 678 s */
+export function moment(ns, step = 1) {
+  const places = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9))));
+  const [whole, part = ''] = (ns / 1e9).toFixed(places).split('.');
+  return `${Number(whole).toLocaleString('en-US')}${part && '.'}${part.replace(/(\d{3})(?=\d)/g, '$1\u2009')} s`;
+}
+
+/** A time as gaspbpf's options take it, without loss: 1234567ns, 12ms, 3s. */
+export function option(ns) {
+  const whole = Math.max(0, Math.round(ns));
+  const [name, size] = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]].find(([, one]) => whole % one === 0);
+  return `${whole / size}${name}`;
+}
+
+export function bytes(n) {
+  if (n == null) return '–';
+  const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let size = n, at = 0;
+  for (; Math.abs(size) >= 1023.5 && at < names.length - 1; at++) size /= 1024;
+  return `${digits(size)} ${names[at]}`;
+}
+
+export function percent(share) {
+  if (share == null) return '–';
+  const value = share * 100;
+  return `${value !== 0 && Math.abs(value) < 0.95 ? value.toFixed(1) : Math.round(value)} %`;
+}

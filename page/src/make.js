@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Elements as the views make them: nested lists of children, styles, pictures. All texts go through plain().
+import { plain } from './dom.js';
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function add(parent, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child == null || child === false) continue;
+    parent.append(child instanceof Node ? child : plain(child));
+  }
+  return parent;
+}
+
+function set(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value == null || value === false) continue;
+    if (name === 'on') for (const [event, act] of Object.entries(value)) made.addEventListener(event, act);
+    else if (name === 'style') for (const [property, is] of Object.entries(value)) made.style.setProperty(property, is);
+    else if (/^on/i.test(name)) throw new Error(`${name}: handlers belong into 'on'`);
+    else made.setAttribute(name, value === true ? '' : plain(value));
+  }
+  return add(made, children);
+}
+
+/** h('p', { class: 'note', style: { width: '3px' }, on: { click } }, 'text', element, [more]) */
+export const h = (name, attributes, ...children) => set(document.createElement(name), attributes, children);
+
+/** The same of a picture. */
+export const svg = (name, attributes, ...children) => set(document.createElementNS(SVG, name), attributes, children);
+
+/** In place of all that was there. */
+export function put(parent, ...children) {
+  parent.replaceChildren();
+  return add(parent, children);
+}
+
+let made = 0;
+
+/** An id that nothing else has. */
+export const newId = (name) => `${name}-${++made}`;
+
+/** A part that is closed at first: `content()` makes what is in it when it is opened, or printed. */
+export function details(summary, content) {
+  const part = h('details', { class: 'more' }, h('summary', {}, summary));
+  let filled = false;
+  part.fillNow = () => {
+    if (!filled) add(part, [content()]);
+    filled = true;
+  };
+  part.addEventListener('toggle', () => part.open && part.fillNow());
+  return part;
+}
+
+/** Names of colours with what they mean: [{ colour: 'var(--group-wait)', label, means }] */
+export const legend = (entries) => h('ul', { class: 'legend' }, entries.map(({ colour, label, means }) => h('li', {},
+  h('span', { class: 'swatch', 'aria-hidden': 'true', style: { background: colour } }), h('b', {}, label),
+  means ? `: ${means}` : '')));
+
+/** A link that shows a time of a thread in the timeline. instance: as in the report */
+export function link(app, instance, text, label) {
+  const at = () => app.gotoInstance(instance);
+  return h('button', { type: 'button', class: 'goto', 'aria-label': label, on: { click: at },
+    'data-from': instance.start_ns, 'data-to': instance.end_ns }, text);
+}
