@@ -53,7 +53,8 @@ static const char description[] =
 	"the last minutes on a timeline, events, who comes last to barriers, locks, what is lost and what observing "
 	"costs. The address that is printed has a token in it: whoever knows it can read the page, and change nothing."
 	"\v"
-	"On another machine: 'ssh -L " WATCH_PORT ":127.0.0.1:" WATCH_PORT " NODE', then open the address as printed.\n\n"
+	"On another machine: 'ssh -L " WATCH_PORT ":127.0.0.1:" WATCH_PORT
+	" NODE', then open the address as printed.\n\n"
 	"Examples:\n"
 	"  sudo gaspbpf watch -p 4242                 a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf watch --slurm-job 4711        its ranks on this machine\n"
@@ -165,8 +166,9 @@ static enum MHD_Result get(void *context, struct MHD_Connection *connection, con
 	struct run *r = context;
 
 	if (!is_token(r, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
-		return http_answer_text(connection, MHD_HTTP_FORBIDDEN, "text/plain",
-					"the address that 'gaspbpf watch' printed has a token in it: open it as it is\n");
+		return http_answer_text(
+			connection, MHD_HTTP_FORBIDDEN, "text/plain",
+			"the address that 'gaspbpf watch' printed has a token in it: open it as it is\n");
 	if (!strcmp(path, "/"))
 		return answer_page(r, connection);
 	if (!strcmp(path, "/events"))

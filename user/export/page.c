@@ -23,12 +23,12 @@
 
 #define SIZE_DEFAULT (10u << 20)
 #define TRIES 5
-#define CALL_GUESS 9.0    /* bytes of a call in the file */
-#define FULL 0.97         /* of the limit: a try aims at so much */
-#define GOOD 0.80         /* of the limit: with so much there is no other try */
-#define BINS_PART 4       /* bins may take one in so many bytes of the limit */
+#define CALL_GUESS 9.0	  /* bytes of a call in the file */
+#define FULL 0.97	  /* of the limit: a try aims at so much */
+#define GOOD 0.80	  /* of the limit: with so much there is no other try */
+#define BINS_PART 4	  /* bins may take one in so many bytes of the limit */
 #define ARROWS_MOST 65536 /* a few MB while they are looked for */
-#define ARROW_PART 160    /* an arrow for so many bytes of the limit, at most */
+#define ARROW_PART 160	  /* an arrow for so many bytes of the limit, at most */
 
 struct page {
 	struct recording *recording, *whole; /* what was chosen of it, and all of it */

@@ -36,8 +36,9 @@ int live_page_make(struct live_page *page)
 		return error;
 	policy = memmem(shell.parts[0], shell.sizes[0], closed, strlen(closed));
 	if (!policy) {
-		log_error("the page that was built in does not say what it may ask for: build it again: make page, then "
-			  "make");
+		log_error(
+			"the page that was built in does not say what it may ask for: build it again: make page, then "
+			"make");
 		return -EINVAL;
 	}
 	before = policy + strlen(closed) - shell.parts[0];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * page.h - what a page holds of a recording: blocks of text in its HTML. Private to user/export. The door of this
- * folder.
+ * page.h - what a page holds of a recording: blocks of text in its HTML. Private to user/export. The door of this folder.
  *
  * docs/page.md has the format. Calls of a certain length and longer are drawn: each is there. The shorter ones are in
  * bins, each of a lane and a short time, with how many they were and whose the time was. Memory grows with threads,
@@ -50,7 +49,7 @@ void block_free(struct block *block);
 struct page_lane {
 	uint32_t thread;
 	unsigned lane;
-	uint64_t calls;        /* of the thread's lane */
+	uint64_t calls; /* of the thread's lane */
 	uint64_t drawn, first; /* of these, once they are packed: how many are drawn, and which of all is the first */
 };
 
@@ -66,14 +65,13 @@ struct survey {
 	uint64_t *missing; /* by thread: calls that are not on the timeline */
 	uint64_t calls;
 	uint64_t buckets[SURVEY_BUCKETS]; /* of them, by their length */
-	uint64_t (*by_lane)[64];          /* by thread and lane: calls */
-	bool *seen;                       /* by thread: it has any */
+	uint64_t (*by_lane)[64]; /* by thread and lane: calls */
+	bool *seen;		 /* by thread: it has any */
 };
 
 struct output;
 /* 0 or -errno; survey_free() after either. out is told of the progress. */
-int survey_read(struct survey *survey, struct recording *recording, const struct reporter *reporter,
-		struct output *out);
+int survey_read(struct survey *survey, struct recording *recording, const struct reporter *reporter, struct output *out);
 void survey_free(struct survey *survey);
 /* The shortest length, ns, of which there are at most so many calls of it and longer; *count: how many. */
 uint64_t survey_threshold(const struct survey *survey, double most, uint64_t *count);
@@ -107,10 +105,10 @@ struct page_probe {
 struct drawing {
 	const struct survey *survey;
 	struct spool *spool;
-	uint64_t threshold;       /* ns: shorter calls are in bins */
-	uint32_t nbins;           /* of each lane */
+	uint64_t threshold; /* ns: shorter calls are in bins */
+	uint32_t nbins;	    /* of each lane */
 	uint64_t drawn, wordless; /* the last: of these, for whose words there was no room */
-	uint32_t *events;         /* the list of them: a probe of each */
+	uint32_t *events;	  /* the list of them: a probe of each */
 	size_t nevents;
 	struct listed sites, words;
 	struct block calls, bins;
