@@ -151,4 +151,7 @@ async function start() {
   document.documentElement.dataset.ready = 'all';
 }
 
+// For those who look at the page from a console, and for its tests.
+window.gaspbpfPage = app;
+
 start().catch((error) => { complain(error.message); console.error(error); });
