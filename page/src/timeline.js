@@ -42,7 +42,7 @@ class Timeline {
     this.groupOf = Uint8Array.from(data.facts.events, (event) => event.group);
     this.marks = { arrows: true, path: false };
     this.compact = false;
-    this.layout = layOut(data.facts.lanes.length ? data : null, null, false);
+    this.layout = layOut(data, null, false);
     this.build();
     this.colours();
     app.onTheme(() => { this.colours(); this.paint(); });
@@ -138,7 +138,8 @@ class Timeline {
     this.names.addEventListener('pointermove', (event) => {
       const lane = laneAt(this.layout, event.offsetY + this.scroller.scrollTop);
       const one = this.data.facts.lanes[lane];
-      this.names.title = one ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.calls)} calls in this file`
+      this.names.title = one ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.all ?? one.calls)} calls, `
+        + `${format.count(one.calls)} of them in this file`
         + `${one.lost ? `, ${format.count(one.lost)} lost` : ''}` : '';
     });
     this.overview.addEventListener('pointerdown', (event) => this.grabOverview(event));
@@ -181,6 +182,7 @@ class Timeline {
   resize() {
     const ratio = Math.min(3, devicePixelRatio || 1);
     const width = Math.max(100, this.box.clientWidth - NAMES), height = this.scroller.clientHeight;
+    if (!height) return; // not shown
     const inner = Math.max(100, this.scroller.clientWidth - NAMES); // without the scroll bar
     if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width) return;
     Object.assign(this, { ratio, width: inner, height, fullWidth: width });
@@ -201,7 +203,7 @@ class Timeline {
   }
 
   lay() {
-    this.layout = layOut(this.data, this.deep, this.compact);
+    this.layout = layOut(this.data, this.deep, this.compact, this.height);
     this.space.style.height = `${Math.max(0, this.layout.height - this.height)}px`;
     this.namesDrawn = null;
     this.draw();
@@ -305,7 +307,9 @@ class Timeline {
     if (arrows && this.marks.arrows && calls) {
       const { indices, all, exact } = overlay.arrowsInView(scene, arrows, this.arrowOrder);
       for (const i of indices) overlay.drawArrow(context, scene, arrows, i, style.arrow, false);
-      if (indices.length < all || !exact) this.arrowText = `the ${indices.length} longest arrows of ${exact ? format.count(all) : 'many more'}`;
+      if (indices.length < all || !exact) this.arrowText = indices.length
+        ? `the ${indices.length} longest arrows of ${exact ? format.count(all) : 'many more'}`
+        : 'arrows stand too upright to be seen from here: zoom in, or select a call';
     }
     if (path && this.marks.path) overlay.drawPath(context, scene, path, style.path);
     if (this.selected >= 0) {
@@ -563,7 +567,8 @@ class Timeline {
     const { calls, facts } = this.data;
     if (!calls) return;
     const lane = facts.lanes[this.lane];
-    const here = this.selected >= 0 && laneOf(this.data, this.selected) === this.lane;
+    const here = this.selected >= 0 && laneOf(this.data, this.selected) === this.lane
+      && calls.start[this.selected] >= this.from && calls.start[this.selected] <= this.to;
     let i = here ? this.selected + by : this.nearest(this.lane, (this.from + this.to) / 2);
     const dropped = (k) => !this.shown[this.groupOf[calls.event[k]]];
     while (i >= lane.first && i < lane.first + lane.calls && dropped(i)) i += by;
@@ -775,7 +780,7 @@ export const timeline = {
     app.select = (i) => made.select(i);
     made.ready = app.loaded.then(() => made.load());
     made.ready.then(() => { document.documentElement.dataset.timeline = 'ready'; }, (error) => {
-      made.veil.textContent = `The timeline could not be made: ${error.message}`;
+      made.veil.textContent = `The calls cannot be drawn: ${error.message}`;
     });
   },
 };
