@@ -6,7 +6,7 @@ import './timeline.css';
 import './views.css';
 import './print.js';
 import { loadFirst, loadRest } from './data.js';
-import { element, fill, pause, plain } from './dom.js';
+import { element, pause, plain } from './dom.js';
 import * as format from './format.js';
 import { startLive } from './live.js';
 import { views } from './views.js';
@@ -121,8 +121,9 @@ async function renderAll(data) {
   }
 }
 
+/** What is there of the page stays. */
 function complain(text) {
-  fill(document.getElementById('main'), element('p', { class: 'notice', role: 'alert' }, text));
+  document.getElementById('main').prepend(element('p', { class: 'notice', role: 'alert' }, text));
 }
 
 const parsed = () => new Promise((go) => {
@@ -155,5 +156,8 @@ async function start() {
   await app.loaded;
   document.documentElement.dataset.ready = 'all';
 }
+
+// For those who look at the page from a console, and for its tests.
+window.gaspbpfPage = app;
 
 start().catch((error) => { complain(error.message); console.error(error); });
