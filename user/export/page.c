@@ -26,7 +26,8 @@
 #define CALL_GUESS 9.0	  /* bytes of a call in the file */
 #define FULL 0.97	  /* of the limit: a try aims at so much */
 #define GOOD 0.80	  /* of the limit: with so much there is no other try */
-#define BINS_PART 4	  /* bins may take one in so many bytes of the limit */
+#define BINS_PART 4	  /* bins may take one in so many bytes of what is left for calls */
+#define BIN_GUESS 8	  /* bytes of a bin in the file */
 #define ARROWS_MOST 65536 /* a few MB while they are looked for */
 #define ARROW_PART 160	  /* an arrow for so many bytes of the limit, at most */
 
@@ -95,6 +96,13 @@ static uint64_t size_without_calls(const struct page *p)
 	       1024; /* the blocks' tags */
 }
 
+static uint64_t room_for_calls(const struct page *p)
+{
+	uint64_t without = size_without_calls(p);
+
+	return p->limit > without ? p->limit - without : 0;
+}
+
 static uint64_t size_of(const struct page *p)
 {
 	return size_without_calls(p) + p->facts.bytes + p->drawing.calls.bytes + p->drawing.bins.bytes;
@@ -122,9 +130,12 @@ static int try(struct page *p, uint64_t threshold)
 }
 
 /* As many as all lanes together may have, and not more than there are ns. */
-static uint32_t most_bins(const struct survey *s)
+static uint32_t most_bins(const struct page *p)
 {
-	uint64_t most = PAGE_BINS / (s->nlanes ?: 1), bins = 1;
+	const struct survey *s = &p->survey;
+	uint64_t fit = room_for_calls(p) / BINS_PART / BIN_GUESS;
+	uint64_t most = (fit < PAGE_BINS ? fit : PAGE_BINS) / (s->nlanes ?: 1);
+	uint32_t bins = 1;
 
 	if (most > s->end - s->start)
 		most = s->end - s->start;
@@ -136,7 +147,7 @@ static uint32_t most_bins(const struct survey *s)
 /* The next try has what this one has shown. */
 static void learn(struct page *p)
 {
-	if (p->drawing.bins.bytes > p->limit / BINS_PART && p->nbins > 4)
+	if (p->drawing.bins.bytes > room_for_calls(p) / BINS_PART && p->nbins > 4)
 		p->nbins /= 4;
 	if (p->drawing.drawn)
 		p->call_bytes = (double)(p->drawing.calls.bytes + p->facts.bytes) / p->drawing.drawn;
@@ -145,7 +156,7 @@ static void learn(struct page *p)
 /* The threshold for the next try. *count: how many calls it draws. */
 static uint64_t threshold_for(const struct page *p, uint64_t *count)
 {
-	double room = FULL * p->limit - size_without_calls(p) - p->drawing.bins.bytes;
+	double room = FULL * room_for_calls(p) - p->drawing.bins.bytes;
 
 	return survey_threshold(&p->survey, room / p->call_bytes, count);
 }
@@ -158,7 +169,7 @@ static int find_what_fits(struct page *p)
 	int error = 0;
 
 	p->call_bytes = CALL_GUESS;
-	p->nbins = most_bins(&p->survey);
+	p->nbins = most_bins(p);
 	threshold = threshold_for(p, &count);
 	for (int i = 0; i < TRIES && !error; i++) {
 		error = try(p, threshold);
@@ -288,7 +299,7 @@ static int page_write(struct recording *recording, int fd, int spare, const char
 const struct exporter exporter_page = {
 	.name = "page",
 	.suffixes = ".html",
-	.help = "a page for the browser, without network",
+	.help = "a page for any browser",
 	.needs_spare = true,
 #ifdef GASPBPF_PAGE
 	.write = page_write,

@@ -93,12 +93,19 @@ void listed_free(struct listed *listed);
 /* --- calls, drawn and in bins (draw.c, bins.c) ------------------------------------ */
 
 #define PAGE_WORDS 65536
+#define PAGE_WORDS_OF_EVENT 16384 /* of calls that count their steps, for example, each differs */
 #define PAGE_BINS (1u << 18) /* of all lanes */
 
 /* What calls of a probe are in the page. */
 struct page_probe {
 	uint32_t event; /* in the list of events; NO_INDEX: not in it so far */
 	unsigned group;
+};
+
+/* One of the list of events. */
+struct page_event {
+	uint32_t probe; /* one of its */
+	uint32_t words; /* it has so many of the texts */
 };
 
 /* Calls of one threshold, all of them. */
@@ -108,7 +115,7 @@ struct drawing {
 	uint64_t threshold; /* ns: shorter calls are in bins */
 	uint32_t nbins;	    /* of each lane */
 	uint64_t drawn, wordless; /* the last: of these, for whose words there was no room */
-	uint32_t *events;	  /* the list of them: a probe of each */
+	struct page_event *events;
 	size_t nevents;
 	struct listed sites, words;
 	struct block calls, bins;
