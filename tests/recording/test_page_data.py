@@ -36,6 +36,7 @@ def exported(recording, *options, said=""):
     return Page(to)
 
 
+NONE = r"gaspbpf: .*: the report takes it\n"
 SOME = r"gaspbpf: .*: [\d,]+ of [\d,]+ calls are drawn, those that took .* or longer; more with --html-size\n"
 
 
@@ -133,7 +134,7 @@ def check_bins(page, threads):
 
 def limit_between(recording, share):
     """A limit on the size with which about that share of the calls is drawn."""
-    full, none = exported(recording), exported(recording, "--html-size", "1", said=r"gaspbpf: .*: the report takes it\n")
+    full, none = exported(recording), exported(recording, "--html-size", "1", said=NONE)
     assert full.facts["calls"]["left_out"] == 0 and none.facts["calls"]["drawn"] == 0
     return int(len(none.bytes) + share * (len(full.bytes) - len(none.bytes)))
 
@@ -203,7 +204,7 @@ def test_calls_inside_calls(tmp_path, seed):
     recording = composed.compose(tmp_path / "run.gasp", random_text(seed))
     threads = listed(recording)
     check_calls(exported(recording), threads)
-    none = exported(recording, "--html-size", "1", said=r"gaspbpf: .*: the report takes it\n")
+    none = exported(recording, "--html-size", "1", said=NONE)
     assert none.facts["calls"]["drawn"] == 0
     check_bins(none, threads)
     some = exported(recording, "--html-size", str(limit_between(recording, 0.5)), said=SOME)

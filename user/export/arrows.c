@@ -14,14 +14,10 @@ struct reading {
 };
 
 static const char *const names[ARROW_KINDS] = {
-	[ARROW_MESSAGE] = "message",
-	[ARROW_LAST] = "the last one comes",
-	[ARROW_ROOT] = "the root comes",
-	[ARROW_LOCK] = "lock is handed over",
-	[ARROW_MEMORY] = "memory is opened",
-	[ARROW_ACCESS] = "the last access ends",
-	[ARROW_PROGRESS] = "makes progress",
-	[ARROW_NOTIFY] = "notifies",
+	[ARROW_MESSAGE] = "message",         [ARROW_LAST] = "the last one comes",
+	[ARROW_ROOT] = "the root comes",     [ARROW_LOCK] = "lock is handed over",
+	[ARROW_MEMORY] = "memory is opened", [ARROW_ACCESS] = "the last access ends",
+	[ARROW_PROGRESS] = "makes progress", [ARROW_NOTIFY] = "notifies",
 };
 
 const char *arrow_name(enum arrow_kind kind)
@@ -33,11 +29,11 @@ const char *arrow_name(enum arrow_kind kind)
 static enum arrow_kind kind_of(enum wait_state state)
 {
 	static const enum arrow_kind kinds[WAIT_STATES] = {
-		[WAIT_LATE_SENDER] = ARROW_MESSAGE,    [WAIT_LATE_RECEIVER] = ARROW_MESSAGE,
-		[WAIT_AT_BARRIER] = ARROW_LAST,	       [WAIT_AT_NXN] = ARROW_LAST,
-		[WAIT_LATE_BROADCAST] = ARROW_ROOT,    [WAIT_EARLY_REDUCE] = ARROW_LAST,
-		[WAIT_FOR_LOCK] = ARROW_LOCK,	       [WAIT_AT_FENCE] = ARROW_LAST,
-		[WAIT_LATE_POST] = ARROW_MEMORY,       [WAIT_EARLY_WAIT] = ARROW_ACCESS,
+		[WAIT_LATE_SENDER] = ARROW_MESSAGE,   [WAIT_LATE_RECEIVER] = ARROW_MESSAGE,
+		[WAIT_AT_BARRIER] = ARROW_LAST,       [WAIT_AT_NXN] = ARROW_LAST,
+		[WAIT_LATE_BROADCAST] = ARROW_ROOT,   [WAIT_EARLY_REDUCE] = ARROW_LAST,
+		[WAIT_FOR_LOCK] = ARROW_LOCK,         [WAIT_AT_FENCE] = ARROW_LAST,
+		[WAIT_LATE_POST] = ARROW_MEMORY,      [WAIT_EARLY_WAIT] = ARROW_ACCESS,
 		[WAIT_FOR_PROGRESS] = ARROW_PROGRESS, [WAIT_LATE_NOTIFY] = ARROW_NOTIFY,
 	};
 

@@ -16,20 +16,19 @@
 #include "export/formats.h"
 #include "export/output.h"
 #include "export/page/page.h"
-#include "export/page/shell.h"
 #include "util/files.h"
 #include "util/format.h"
 #include "util/log.h"
 
 #define SIZE_DEFAULT (10u << 20)
 #define TRIES 5
-#define CALL_GUESS 9.0	  /* bytes of a call in the file */
-#define FULL 0.97	  /* of the limit: a try aims at so much */
-#define GOOD 0.80	  /* of the limit: with so much there is no other try */
-#define BINS_PART 4	  /* bins may take one in so many bytes of what is left for calls */
-#define BIN_GUESS 8	  /* bytes of a bin in the file */
+#define CALL_GUESS 9.0    /* bytes of a call in the file */
+#define FULL 0.97         /* of the limit: a try aims at so much */
+#define GOOD 0.80         /* of the limit: with so much there is no other try */
+#define BINS_PART 4       /* bins may take one in so many bytes of what is left for calls */
+#define BIN_GUESS 8       /* bytes of a bin in the file */
 #define ARROWS_MOST 65536 /* a few MB while they are looked for */
-#define ARROW_PART 160	  /* an arrow for so many bytes of the limit, at most */
+#define ARROW_PART 160    /* an arrow for so many bytes of the limit, at most */
 
 struct page {
 	struct recording *recording, *whole; /* what was chosen of it, and all of it */

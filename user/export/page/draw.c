@@ -17,7 +17,16 @@
 #include "recording/labels.h"
 
 /* In their order in the page, and of a call in the heap. */
-enum column { COLUMN_START, COLUMN_DURATION, COLUMN_LEVEL, COLUMN_EVENT, COLUMN_SITE, COLUMN_WORDS, COLUMN_END, COLUMNS };
+enum column {
+	COLUMN_START,
+	COLUMN_DURATION,
+	COLUMN_LEVEL,
+	COLUMN_EVENT,
+	COLUMN_SITE,
+	COLUMN_WORDS,
+	COLUMN_END,
+	COLUMNS
+};
 
 /* How a call ended, in the page. */
 enum page_end { END_RETURNED, END_OPEN, END_UNWOUND, END_EXIT, END_UNSEEN };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * page.h - what a page holds of a recording: blocks of text in its HTML. Private to user/export. The door of this folder.
+ * page.h - what a page holds of a recording: blocks of text in its HTML. Private to user/export. The door of this
+ * folder.
  *
  * docs/page.md has the format. Calls of a certain length and longer are drawn: each is there. The shorter ones are in
  * bins, each of a lane and a short time, with how many they were and whose the time was. Memory grows with threads,
@@ -49,7 +50,7 @@ void block_free(struct block *block);
 struct page_lane {
 	uint32_t thread;
 	unsigned lane;
-	uint64_t calls; /* of the thread's lane */
+	uint64_t calls;        /* of the thread's lane */
 	uint64_t drawn, first; /* of these, once they are packed: how many are drawn, and which of all is the first */
 };
 
@@ -65,13 +66,14 @@ struct survey {
 	uint64_t *missing; /* by thread: calls that are not on the timeline */
 	uint64_t calls;
 	uint64_t buckets[SURVEY_BUCKETS]; /* of them, by their length */
-	uint64_t (*by_lane)[64]; /* by thread and lane: calls */
-	bool *seen;		 /* by thread: it has any */
+	uint64_t (*by_lane)[64];          /* by thread and lane: calls */
+	bool *seen;                       /* by thread: it has any */
 };
 
 struct output;
 /* 0 or -errno; survey_free() after either. out is told of the progress. */
-int survey_read(struct survey *survey, struct recording *recording, const struct reporter *reporter, struct output *out);
+int survey_read(struct survey *survey, struct recording *recording, const struct reporter *reporter,
+		struct output *out);
 void survey_free(struct survey *survey);
 /* The shortest length, ns, of which there are at most so many calls of it and longer; *count: how many. */
 uint64_t survey_threshold(const struct survey *survey, double most, uint64_t *count);
@@ -94,7 +96,7 @@ void listed_free(struct listed *listed);
 
 #define PAGE_WORDS 65536
 #define PAGE_WORDS_OF_EVENT 16384 /* of calls that count their steps, for example, each differs */
-#define PAGE_BINS (1u << 18) /* of all lanes */
+#define PAGE_BINS (1u << 18)      /* of all lanes */
 
 /* What calls of a probe are in the page. */
 struct page_probe {
@@ -112,8 +114,8 @@ struct page_event {
 struct drawing {
 	const struct survey *survey;
 	struct spool *spool;
-	uint64_t threshold; /* ns: shorter calls are in bins */
-	uint32_t nbins;	    /* of each lane */
+	uint64_t threshold;       /* ns: shorter calls are in bins */
+	uint32_t nbins;           /* of each lane */
 	uint64_t drawn, wordless; /* the last: of these, for whose words there was no room */
 	struct page_event *events;
 	size_t nevents;
@@ -152,5 +154,19 @@ int page_arrows_make(struct page_arrows *arrows, const struct survey *survey, st
 /* Into *block. 0 or -errno; block_free() after either. */
 int facts_make(struct block *block, struct spool *spool, const struct drawing *drawing,
 	       const struct page_arrows *arrows, const char *recording, uint64_t limit);
+
+/* --- the page without its data (shell.c) ------------------------------------------------ */
+
+/*
+ * It is made of page/ and built into the program. Two marks stand in it: data that its script needs at once come in
+ * place of the first, all other data in place of the second. So it has three parts.
+ */
+struct page_shell {
+	const char *parts[3];
+	size_t sizes[3];
+};
+
+/* 0; -EINVAL, said: it does not have both marks. */
+int page_shell_find(struct page_shell *shell);
 
 #endif
