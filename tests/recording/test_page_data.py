@@ -308,6 +308,39 @@ def test_nobody_waits(tmp_path):
     assert page.facts["arrows"] is None and page.arrows() is None
 
 
+# --- the critical path -----------------------------------------------------------
+
+def path_of(page):
+    return [(lane, start, end) for lane, start, end in json.loads(page.blocks["path"])["parts"]]
+
+
+def test_the_critical_path(tmp_path):
+    """Where the last one waited, it is that of the one that it waited for."""
+    text = ranks(3) + barrier(1, 200, 510) + barrier(2, 500, 510) + barrier(3, 300, 510) + \
+        send(3, 700, 710, 0) + receive(1, 600, 720, 2)
+    page = exported(composed.compose(tmp_path / "run.gasp", text))
+    assert path_of(page) == [(1, 0, 500), (2, 500, 700), (0, 700, 720)]
+
+
+def check_path(page):
+    """It has no holes, and each thread's part of it is what the report says."""
+    report, parts = json.loads(page.blocks["report"])["critical_path"], path_of(page)
+    assert all(end == start for (_, _, end), (_, start, _) in zip(parts, parts[1:]))
+    assert parts[-1][2] - parts[0][1] == report["length_ns"] and len(parts) - 1 <= report["changes"]
+    times = collections.Counter()
+    for lane, start, end in parts:
+        times[page.facts["lanes"][lane]["thread"]] += end - start
+    threads = json.loads(page.blocks["report"])["threads"]
+    places = {(thread["pid"], thread["tid"]): place for place, thread in enumerate(threads)}
+    assert report["unknown_ns"] == 0
+    assert {place: time for place, time in times.items() if time} == \
+        {places[one["pid"], one["tid"]]: one["on_path_ns"] for one in report["threads"] if one["on_path_ns"]}
+
+
+def test_the_path_is_that_of_the_report(generated):
+    check_path(exported(generated))
+
+
 # --- the report, and what is chosen ----------------------------------------------
 
 @pytest.mark.parametrize("options", [[], ["--ranks", "0"], ["--from", "0.0000002"], ["--spans-over", "50ns"]])

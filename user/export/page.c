@@ -40,6 +40,7 @@ struct page {
 	struct block report, facts;
 	struct survey survey;
 	struct page_arrows arrows;
+	struct page_path *path;
 	struct drawing drawing;
 	double call_bytes; /* of a call in the file, as far as is known */
 	uint32_t nbins;
@@ -92,7 +93,7 @@ static int make_report(struct page *p)
 static uint64_t size_without_calls(const struct page *p)
 {
 	return p->shell.sizes[0] + p->shell.sizes[1] + p->shell.sizes[2] + p->report.bytes + p->arrows.block.bytes +
-	       1024; /* the blocks' tags */
+	       p->path->block.bytes + 1024; /* the blocks' tags */
 }
 
 static uint64_t room_for_calls(const struct page *p)
@@ -229,6 +230,8 @@ static int put_page(struct page *p)
 		error = put_block(p, "bins", &p->drawing.bins);
 	if (!error && p->arrows.looked)
 		error = put_block(p, "arrows", &p->arrows.block);
+	if (!error && p->path->known)
+		error = put_block(p, "path", &p->path->block);
 	return error ? error : output_write(p->out, shell->parts[2], shell->sizes[2]);
 }
 
@@ -245,9 +248,22 @@ static void say_what_is_left_out(const struct page *p, const char *name)
 			 format_time(time, p->drawing.threshold));
 }
 
-static int make_page(struct page *p)
+/* Which calls belong together. */
+static int make_relations(struct page *p)
 {
 	size_t narrows = p->limit / ARROW_PART < ARROWS_MOST ? p->limit / ARROW_PART : ARROWS_MOST;
+	int error;
+
+	p->path = page_path_new(&p->survey);
+	if (!p->path)
+		return -ENOMEM;
+	error = page_arrows_make(&p->arrows, &p->survey, reporter_relations(p->reporter), p->recording, narrows,
+				 p->path, p->spool);
+	return error ? error : page_path_end(p->path, recording_definitions(p->whole), p->spool);
+}
+
+static int make_page(struct page *p)
+{
 	int error = page_shell_find(&p->shell);
 
 	if (!error)
@@ -255,8 +271,7 @@ static int make_page(struct page *p)
 	if (!error)
 		error = survey_read(&p->survey, p->recording, p->reporter, p->out);
 	if (!error)
-		error = page_arrows_make(&p->arrows, &p->survey, reporter_relations(p->reporter), p->recording, narrows,
-					 p->spool);
+		error = make_relations(p);
 	if (!error)
 		error = find_what_fits(p);
 	return error ? error : put_page(p);
@@ -282,6 +297,7 @@ static int page_write_within(struct recording *recording, int fd, int spare, con
 	forget_try(p);
 	block_free(&p->report);
 	block_free(&p->arrows.block);
+	page_path_free(p->path);
 	survey_free(&p->survey);
 	reporter_free(p->reporter);
 	recording_close(p->whole);

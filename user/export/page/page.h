@@ -15,6 +15,7 @@
 #include "account/account.h"
 #include "analysis/report.h"
 #include "export/spool.h"
+#include "simulate/relations.h"
 #include "util/json.h"
 
 /* --- blocks (block.c) ------------------------------------------------------ */
@@ -137,6 +138,28 @@ int drawing_make(struct drawing *drawing, struct survey *survey, struct spool *s
 		 struct output *out);
 void drawing_free(struct drawing *drawing);
 
+/* --- the critical path (path.c) ------------------------------------------------------- */
+
+struct page_path {
+	const struct survey *survey;
+	const struct definitions *whole;
+	struct path_thread *threads;
+	struct path_node *nodes;
+	size_t nnodes, room;
+	bool too_many; /* of them */
+	bool known;    /* the block is there */
+	struct block block;
+};
+
+/* NULL: out of memory. */
+struct page_path *page_path_new(const struct survey *survey);
+/* As those of relations_ops. 0 or -errno. */
+int page_path_call(struct page_path *path, const struct related_call *call, const struct waited *waited);
+int page_path_work(struct page_path *path, const struct related_work *work);
+/* whole: of which threads the calls were. 0 or -errno. */
+int page_path_end(struct page_path *path, const struct definitions *whole, struct spool *spool);
+void page_path_free(struct page_path *path);
+
 /* --- arrows (arrows.c) -------------------------------------------------------------- */
 
 struct page_arrows {
@@ -145,9 +168,10 @@ struct page_arrows {
 	struct block block;
 };
 
-/* At most so many, those that were waited for the longest. 0 or -errno; block_free() after either. */
+/* At most so many, those that were waited for the longest. The path is told of all calls. 0 or -errno; block_free()
+ * after either. */
 int page_arrows_make(struct page_arrows *arrows, const struct survey *survey, struct relations *relations,
-		     const struct recording *chosen, size_t most, struct spool *spool);
+		     const struct recording *chosen, size_t most, struct page_path *path, struct spool *spool);
 
 /* --- facts (facts.c) ------------------------------------------------------------------ */
 
