@@ -118,6 +118,12 @@ def test_moving_by_keys(seen):
     assert keys["cleared"]["selected"] == -1
 
 
+def test_paper_is_white_and_has_the_whole_width(seen):
+    before, paper, after = seen["paper"]
+    assert paper[0] < 680 < before[0] and paper[1] == "light"
+    assert before == after
+
+
 def test_hostile_names_do_nothing(seen):
     assert seen["requests"] == [] and seen["dialogs"] == 0 and seen["errors"] == []
     hostile = seen["hostile"]

@@ -187,6 +187,12 @@ try {
   const { planted, counts, facts } = job;
   Object.assign(seen, { planted, counts, length: facts.end_ns - facts.start_ns, words: facts.words[7] });
   const page = await open(browser, put('job', pageOf(job, text)));
+  const wide = () => timeline(page, (t) => [t.canvas.getBoundingClientRect().right - t.box.getBoundingClientRect().left, t.app.theme()]);
+  seen.paper = [await wide()];
+  for (const event of ['beforeprint', 'afterprint']) {
+    await page.evaluate((name) => window.dispatchEvent(new Event(name)), event);
+    seen.paper.push(await wide());
+  }
   seen.mouse = await byMouse(page, job);
   seen.keys = await byKeys(page, job);
   await page.close();
