@@ -20,6 +20,7 @@ import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { find } from './timeline_search.js';
 
 const NAMES = 190, RULER = 24, OVERVIEW = 44;
+const PAPER = 670;              // CSS pixels: A4 between its margins
 const BESIDE = 490;             // CSS pixels: what the section has above and below the lanes; all of it fits into a window
 const LEAST_VIEW = 20;          // ns that the view can show at least
 const NEAR = 4;                 // CSS pixels: how far a pointer may be beside a call
@@ -47,6 +48,8 @@ class Timeline {
     this.colours();
     app.onTheme(() => { this.colours(); this.paint(); });
     new ResizeObserver(() => this.resize()).observe(this.box);
+    addEventListener('beforeprint', () => this.forPaper(true));
+    addEventListener('afterprint', () => this.forPaper(false));
     this.resize();
   }
 
@@ -179,8 +182,15 @@ class Timeline {
     this.overviewPicture = null;
   }
 
+  /** On paper the picture is as wide as that, and fine enough. */
+  forPaper(on) {
+    this.box.style.width = on ? `${PAPER}px` : '';
+    this.paper = on;
+    this.resize();
+  }
+
   resize() {
-    const ratio = Math.min(3, devicePixelRatio || 1);
+    const ratio = this.paper ? 2 : Math.min(3, devicePixelRatio || 1);
     const width = Math.max(100, this.box.clientWidth - NAMES), height = this.scroller.clientHeight;
     if (!height) return; // not shown
     const inner = Math.max(100, this.scroller.clientWidth - NAMES); // without the scroll bar
