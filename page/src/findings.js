@@ -10,12 +10,18 @@ const SHOWN = 10, LINKS = 5, HOT = 10;
 /** Kinds that are about the calls of their event. */
 const OF_CALLS = new Set(['hot_event', 'lock_contention', 'lock_convoy', 'failed_tries', 'no_overlap', 'critical_path']);
 
+/** Kinds whose time is not what could be saved. */
+const GAINLESS = {
+  hot_event: 'not told: this is where the time is, and not why', team_wait: 'not told: this is where the time is, and not why',
+  starved: 'not told: it depends on the CPUs that it would have', probe_cost: 'a run that nobody observes does not have it',
+};
+
 const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
 
 /** What the run would be shorter by. */
 function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
-  if (kind === 'hot_event') return ['not told: this is where the time is, and not why'];
+  if (gain == null && GAINLESS[kind]) return [GAINLESS[kind]];
   if (gain != null)
     return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), ' shorter; simulated: the run again, without it'];
   if (confidence?.gain === 'bounded' && most)
@@ -117,6 +123,23 @@ function card(app, people, finding, number, data) {
     symptoms(finding));
 }
 
+/** Those without a figure, of one kind, are one card. */
+function together(findings) {
+  const cards = [];
+  findings.forEach((finding, i) => {
+    const last = cards[cards.length - 1];
+    if (last && finding.kind === 'unreturned' && last[0].kind === finding.kind) last.push(finding);
+    else cards.push(Object.assign([finding], { number: i + 1 }));
+  });
+  return cards;
+}
+
+function shortCard(findings) {
+  return h('li', { class: 'finding', 'data-kind': findings[0].kind },
+    h('h3', {}, `${findings.number}${findings.length > 1 ? `–${findings.number + findings.length - 1}` : ''}. ${titleOf(findings[0].kind)}`),
+    findings.map(({ text }) => h('p', { class: 'sentence' }, text)), h('p', { class: 'muted' }, nextOf(findings[0].kind)));
+}
+
 /** What is said where nothing was found, and what that is worth. */
 function nothing(report, all) {
   const there = lookedFor.filter(([, key]) => report[key] != null).map(([words]) => words);
@@ -141,6 +164,7 @@ function cautions(report) {
   if (loss.lost) lines.push(`${count(loss.lost)} of ${several(loss.calls, 'call')} were lost from the timeline `
     + `(${part(loss.lost, loss.calls)}); sums have them as far as the kernel counted them.`);
   if (missing > loss.lost) lines.push(`${several(missing - loss.lost, 'call')} were summed up or only counted, to keep the cost low.`);
+  if (wall && cost > wall / 20) lines.push(`Observing took ${part(cost, wall)} of the threads' time: short calls look longer than they are.`);
   if (recording.finished === false) lines.push('The recording is cut: its end is missing.');
   if (recording.only_sums) lines.push('This recording has only sums, and no single calls.');
   if (report.blind_windows?.length) lines.push(`${several(report.blind_windows.length, 'time')} a process was not seen for a while.`);
@@ -163,7 +187,7 @@ export const findings = {
     const people = new People(report);
     const all = report.findings ?? [];
     const causes = all.filter(({ kind }) => kind !== 'unmodelled'), rest = all.filter(({ kind }) => kind === 'unmodelled');
-    const cards = causes.map((finding, i) => card(app, people, finding, i + 1, data));
+    const cards = together(causes).map((list) => list[0].kind === 'unreturned' ? shortCard(list) : card(app, people, list[0], list.number, data));
     section.append(...[
       ...cautions(report),
       causes.length ? h('p', { class: 'intro' }, 'What stands out: causes first, and among them what could give most. A click on a '

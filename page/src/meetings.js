@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Barriers and collective operations: who comes late, and how much.
-import { count, part, several, time } from './figures.js';
+import { part, several, time } from './figures.js';
 import { h } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
@@ -67,6 +67,5 @@ export const meetings = {
             { key: 'persistent', title: 'Always the last', text: (is) => is ? 'yes' : 'no' },
           ],
         })]));
-    section.append(h('p', { class: 'muted' }, `${count(all.length)} groups of members in all.`));
   },
 };

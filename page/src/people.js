@@ -2,6 +2,17 @@
 // What people call a thread, a place in the source, a part of a run: as the text report does.
 import { some } from './figures.js';
 
+/** 0-2, 5 */
+function ranges(ranks, most) {
+  const found = [];
+  for (const rank of [...new Set(ranks)].sort((a, b) => a - b)) {
+    const last = found[found.length - 1];
+    if (last && rank === last[1] + 1) last[1] = rank;
+    else found.push([rank, rank]);
+  }
+  return some(found.map(([from, to]) => from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`), most);
+}
+
 /** The threads of a report by pid and tid, and what they are called. */
 export class People {
   constructor(report) {
@@ -57,7 +68,10 @@ export class People {
     return rank != null ? `${this.rank(rank)} ${name}` : name;
   }
 
+  /** ranks 0-2, 5; or the threads by name */
   some(list, most = 4) {
+    const ranks = (list ?? []).map(({ pid, tid, rank }) => tid === pid || tid == null ? this.processes.get(pid)?.rank ?? rank : null);
+    if (ranks.length > 1 && ranks.every((rank) => rank != null)) return `${this.units.get(ranks[0]) ?? 'rank'}s ${ranges(ranks, most)}`;
     return some((list ?? []).map((who) => this.thread(who)), most);
   }
 
