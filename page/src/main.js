@@ -4,7 +4,6 @@ import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import './timeline.css';
 import './views.css';
-import './print.js';
 import { loadFirst, loadRest } from './data.js';
 import { element, fill, pause, plain } from './dom.js';
 import * as format from './format.js';
@@ -49,7 +48,6 @@ function themeChanged() {
 function offerThemes() {
   const button = document.getElementById('theme');
   dark.addEventListener('change', themeChanged);
-  document.addEventListener('theme', themeChanged);
   button.addEventListener('click', () => {
     document.documentElement.dataset.theme = app.theme() === 'dark' ? 'light' : 'dark';
     app.say(`colours: ${app.theme()}`);
@@ -153,5 +151,8 @@ async function start() {
   await app.loaded;
   document.documentElement.dataset.ready = 'all';
 }
+
+// For those who look at the page from a console, and for its tests.
+window.gaspbpfPage = app;
 
 start().catch((error) => { complain(error.message); console.error(error); });

@@ -155,13 +155,13 @@ class Table {
 
   text(row) {
     if (!this.words.has(row))
-      this.words.set(row, this.shown.map((column) => `${this.cell(column, row, true)}`).join(' ').toLowerCase());
+      this.words.set(row, this.shown.map((column) => `${this.cell(column, row, true)}`).join('\n').toLowerCase());
     return this.words.get(row);
   }
 
   filter(text) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    this.rows = this.all.filter((row) => words.every((word) => this.text(row).includes(word)));
+    const wanted = text.trim().toLowerCase();
+    this.rows = this.all.filter((row) => this.text(row).includes(wanted));
     this.at = 0;
     this.sort();
   }
