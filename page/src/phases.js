@@ -100,7 +100,7 @@ function outlierTable(app, people, of) {
 }
 
 function one(app, data, people, of) {
-  const place = h('div', { style: { 'min-height': '300px' } });
+  const place = h('div', { class: 'later' });
   app.loaded.then(() => place.append(plot(app, data, people, of)));
   return [
     h('p', {}, h('b', {}, `${several(of.iterations, 'iteration')}`), ` of ${of.by_job ? 'all threads together' : people.some(of.threads, 3)}, `

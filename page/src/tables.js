@@ -125,8 +125,8 @@ class Table {
     if (this.all.length > this.page) tools.append(this.before, this.after, this.more);
     tools.append(this.count,
       button('copy as CSV', async () => said(await copy(this.csv()) ? `copied ${figures.several(this.rows.length, 'row')}` :
-        'this browser does not let a page copy; save it'), `Copy as CSV: ${caption}`),
-      button('save CSV', () => save(this.csv(), `${this.name}.csv`), `Save as CSV: ${caption}`));
+        'this browser does not let a page copy; save it'), `copy as CSV: ${caption}`),
+      button('save CSV', () => save(this.csv(), `${this.name}.csv`), `save CSV: ${caption}`));
     return tools;
   }
 

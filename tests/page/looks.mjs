@@ -57,7 +57,7 @@ const looks = {
     });
     await page.type('[data-table="threads"] input[type="search"]', 'rank 1');
     seen.filtered = await page.$$eval('[data-table="threads"] tbody tr', (rows) => rows.map((row) => row.children[0].textContent));
-    await page.$eval('[data-table="threads"] .tools button[aria-label^="Copy"]', (button) => button.click());
+    await page.$eval('[data-table="threads"] .tools button[aria-label^="copy"]', (button) => button.click());
     seen.copied = await page.evaluate(() => new Promise((go) => setTimeout(() => go(window.copied), 50)));
     return seen;
   },
