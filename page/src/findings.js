@@ -116,7 +116,7 @@ function card(app, people, finding, number, data) {
       finding.severity_percent != null ? fact('How much', `${time(finding.weight_ns)}: ${percent(finding.severity_percent)} of the `
         + "threads' time, all together") : null,
       fact('It would give', gainOf(finding, run)),
-      fact('How sure', surety(finding)),
+      fact('How sure', surety(finding)[0], surety(finding)[1] ? h('div', { class: 'muted test' }, surety(finding)[1]) : null),
       regular(finding) ? fact('How regular', regular(finding)) : null,
       evidenceOf(app, people, finding, data),
       nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, places.length > 0)) : null),

@@ -16,7 +16,7 @@ function set(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value == null || value === false) continue;
     if (name === 'on') for (const [event, act] of Object.entries(value)) made.addEventListener(event, act);
-    else if (name === 'style') for (const [property, is] of Object.entries(value)) made.style.setProperty(property, is);
+    else if (name === 'style') for (const [property, is] of Object.entries(value)) is != null && made.style.setProperty(property, is);
     else if (/^on/i.test(name)) throw new Error(`${name}: handlers belong into 'on'`);
     else made.setAttribute(name, value === true ? '' : plain(value));
   }

@@ -93,12 +93,12 @@ class Table {
     this.heads = this.shown.map((column) => this.head(column));
     this.count = h('span', { class: 'rows', id: `${id}-rows` });
     const scroll = h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': id },
-      h('table', {}, h('caption', { id }, caption), h('thead', {}, h('tr', {}, this.heads)), this.body));
+      h('table', { 'aria-labelledby': id }, h('thead', {}, h('tr', {}, this.heads)), this.body));
     if (this.all.length === 0) {
       put(this.element, h('p', { class: 'caption' }, caption), h('p', { class: 'muted' }, this.empty ?? 'Nothing of this kind.'));
       return;
     }
-    put(this.element, scroll, this.tools(caption));
+    put(this.element, h('p', { class: 'caption', id }, caption), scroll, this.tools(caption));
   }
 
   head(column) {

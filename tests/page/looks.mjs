@@ -107,6 +107,8 @@ const looks = {
     return { narrow, shifts: await page.evaluate(() => window.shifts) };
   },
 
+  sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
+
   async pdf(page) {
     await page.pdf({ path: `${file}.pdf`, format: 'A4', printBackground: true });
     return { theme: await page.evaluate(() => document.documentElement.dataset.theme ?? null) };

@@ -40,6 +40,31 @@ def job():
     return text + f"end {10 * MS * STEPS}\n"
 
 
+def all_kinds():
+    """A process with all that has a section of its own: a lock, regions, memory, tasks, calls that were lost."""
+    us, workers = 1000, (11, 12)
+    text = "process 1 -1\n" + "".join(f"thread 1 {tid}\n" for tid in workers)
+    calls = [(us, 9 * us, 0, tid, "_starpu_cpu_driver_init", {"worker.id": tid - 11}) for tid in workers]
+    for at in range(10 * us, 4000 * us, 40 * us):
+        task = {"job.task": at, "job.kind": 0x100}
+        calls += [(at, at + us, 0, 1, "starpu_task_submit", {"task": at, "task.kind": 0x100, "task.internal": 0, "result": 0}),
+                  (at + 2 * us, at + 2 * us, 0, 1, "_starpu_push_task", task),
+                  (at + 4 * us, at + 9 * us, 0, 11, "_starpu_driver_start_job", {"worker.id": 0, **task}),
+                  (at + 10 * us, at + 10 * us, 0, 11, "_starpu_handle_job_termination", task),
+                  (at + 11 * us, at + 12 * us, 0, 1, "malloc", {"nbytes": 4096, "returnptr": at, "site": "leak.c:5,lose"})]
+        for tid, late in zip(workers, (0, 100)):
+            calls += [(at + 20 * us + late, at + 22 * us + late * 9, 0, tid, "pthread_mutex_lock", {"mutex": 64, "site": "lock.c:7,take"}),
+                      (at + 23 * us + late * 10, at + 23 * us + late * 10 + 100, 0, tid, "pthread_mutex_unlock", {"mutex": 64})]
+        calls += [(at + 30 * us, at + 37 * us, 0, 1, "GOMP_parallel", {"site": "omp.c:10,main"}),
+                  (at + 31 * us, at + 33 * us, 1, 1, "fn", {}), (at + 31 * us, at + 36 * us, 0, 12, "fn", {})]
+    for start, end, depth, tid, symbol, values in sorted(calls, key=lambda call: (call[1], -call[0])):
+        if start == end:
+            text += f"atomic {tid} {start} {symbol} " + " ".join(f"{key}={value}" for key, value in values.items()) + "\n"
+        else:
+            text += composed.call(tid, start, end, symbol, depth=depth, **values)
+    return text + f"lost 11 5\nscheduled 1 {10**9} {5 * 10**8} {4 * 10**8} 2 0\nend {10**9}\n"
+
+
 def report(recording, *options):
     result = gaspbpf.run("report", recording, *options)
     assert result.returncode == 0, result.stderr
@@ -127,6 +152,15 @@ def test_a_filter_leaves_rows_that_copies_have(seen):
 
 def test_no_violation_of_accessibility(seen):
     assert seen["axe"] == {"light": [], "dark": []}
+
+
+def test_no_violation_in_the_other_sections(tmp_path):
+    page = tmp_path / "all.html"
+    result = gaspbpf.run("export", composed.compose(tmp_path / "all.gasp", all_kinds()), "-o", page)
+    assert result.returncode == 0, result.stderr
+    seen = look(page, "axe", "layout", "sections")
+    assert {"locks", "regions", "tasks", "memory", "cpu", "flame", "unseen"} <= set(seen["sections"])
+    assert seen["axe"] == {"light": [], "dark": []} and seen["layout"]["narrow"] == 400
 
 
 def test_narrow_screens_and_what_comes_late(seen):
