@@ -21,11 +21,16 @@ export function time(ns) {
   return `${digits(ns / size)} ${name}`;
 }
 
-/** A moment of the run, as exactly as `step` (ns) asks for: 12.345 678 s */
-export function moment(ns, step = 1) {
-  const places = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9))));
-  const [whole, part = ''] = (ns / 1e9).toFixed(places).split('.');
-  return `${Number(whole).toLocaleString('en-US')}${part && '.'}${part.replace(/(\d{3})(?=\d)/g, '$1\u2009')} s`;
+/**
+ * A moment of a run that is `whole` ns long, as exactly as `step` (ns) asks for: 12.345 678 s, 1.5 ms. All moments of a
+ * run have the same unit.
+ */
+export function moment(ns, step = 1, whole = 1e10) {
+  const [name, size] = whole >= 1e9 ? units[0] : whole >= 1e6 ? units[1] : units[2];
+  const most = Math.round(Math.log10(size));
+  const places = Math.max(0, Math.min(most, Math.ceil(-Math.log10(step / size) - 1e-9)));
+  const [before, part = ''] = (ns / size).toFixed(places).split('.');
+  return `${Number(before).toLocaleString('en-US')}${part && '.'}${part.replace(/(\d{3})(?=\d)/g, '$1\u2009')} ${name}`;
 }
 
 /** A time as gaspbpf's options take it, without loss: 1234567ns, 12ms, 3s. */

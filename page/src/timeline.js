@@ -14,12 +14,13 @@ import { keys, listen } from './keys.js';
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
 import { depths, expectedHeight, HEAD, laneAt, lanesBetween, layOut } from './timeline_layout.js';
 import * as overlay from './timeline_overlay.js';
-import { brightness, paintLane, paintOverview, pixel, rectangle } from './timeline_paint.js';
+import { brightness, isFine, paintLane, paintOverview, pixel, rectangle, shift } from './timeline_paint.js';
 import { arrowsOf, copyable, hints, laneOf, partCommand, sentence, showCall, showRange } from './timeline_panel.js';
-import { addShares, makePyramid } from './timeline_pyramid.js';
+import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { find } from './timeline_search.js';
 
 const NAMES = 190, RULER = 24, OVERVIEW = 44;
+const BESIDE = 490;             // CSS pixels: what the section has above and below the lanes; all of it fits into a window
 const LEAST_VIEW = 20;          // ns that the view can show at least
 const NEAR = 4;                 // CSS pixels: how far a pointer may be beside a call
 const FONT = '10.5px "DejaVu Sans Mono", ui-monospace, Menlo, Consolas, monospace';
@@ -103,7 +104,7 @@ class Timeline {
       element('div', {}, element('dt', {}, 'Drag'), element('dd', {}, 'moves; with Shift: selects a time; on the strip above: goes there')),
       element('div', {}, element('dt', {}, 'Double click'), element('dd', {}, 'a call as wide as fits'))));
     this.section.append(bar, legend, this.box, this.note, this.panel, help);
-    const height = Math.min(expectedHeight(facts), Math.max(240, Math.min(720, Math.round(innerHeight * 0.6))));
+    const height = Math.min(expectedHeight(facts), Math.max(240, Math.min(720, innerHeight - BESIDE)));
     this.box.style.setProperty('--lanes-height', `${height}px`);
     this.listen();
   }
@@ -215,31 +216,26 @@ class Timeline {
 
   scene() {
     const { data, ratio } = this;
-    if (!this.image) this.image = new ImageData(this.canvas.width, this.canvas.height);
+    if (!this.image) {
+      this.image = new ImageData(this.canvas.width, this.canvas.height);
+      this.painted = null;
+    }
     const { width, height } = this.image;
-    const step = (this.to - this.from) / width;
+    const step = (this.to - this.from) / width, column = Math.round(this.from / step);
     return {
-      pixels: new Uint32Array(this.image.data.buffer), width, height, step, from: Math.round(this.from / step) * step,
-      facts: data.facts, calls: data.calls, bins: data.bins, pyramid: this.pyramid, length: data.facts.length, groupOf: this.groupOf,
-      shown: this.shown, groupColours: this.groupColours, eventColours: this.eventColours, edge: this.pixels32.edge,
-      ratio, layout: this.layout, top: this.scroller.scrollTop, canvasHeight: this.height,
+      pixels: new Uint32Array(this.image.data.buffer), width, height, left: 0, right: width, step, column, from: column * step,
+      phase: column % 4 + 4, facts: data.facts, calls: data.calls, bins: data.bins, pyramid: this.pyramid, length: data.facts.length,
+      groupOf: this.groupOf, shown: this.shown, groupColours: this.groupColours, eventColours: this.eventColours,
+      edge: this.pixels32.edge, ratio, layout: this.layout, top: this.scroller.scrollTop, canvasHeight: this.height,
     };
   }
 
   paint() {
     if (!this.width) return;
-    const scene = this.scene(), { layout, ratio } = this;
     const begun = performance.now();
-    this.paintGround(scene);
+    const scene = this.scene(), { layout, ratio } = this;
     const [first, end] = lanesBetween(layout, scene.top, scene.top + this.height);
-    const device = (css) => Math.round(css * ratio);
-    if (scene.calls) for (let at = first; at < end; at++) {
-      const place = layout.lanes[at];
-      paintLane(scene, this.data.facts.lanes[at], at, {
-        y: device(place.y - scene.top), rows: place.rows, rowHeight: device(place.rowHeight), strip: device(place.strip),
-        gap: Math.max(1, device(1)),
-      });
-    }
+    this.paintLanes(scene, first, end);
     const context = this.canvas.getContext('2d', { alpha: false });
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.putImageData(this.image, 0, 0);
@@ -252,23 +248,44 @@ class Timeline {
     this.took = performance.now() - begun;
   }
 
-  /** Lanes without calls, and the lines of the ruler through them. */
-  paintGround(scene) {
+  /** Where only the time has moved, what is still in view is moved, and only the rest of it painted. */
+  paintLanes(scene, first, end) {
+    const { lanes } = this.data.facts, { painted } = this;
+    const state = [scene.step, scene.top, this.layout, this.shown.join(), this.eventColours, this.pyramid, scene.calls];
+    const fine = scene.calls ? lanes.map((lane, at) => at >= first && at < end && isFine(scene, lane, at)) : [];
+    const by = painted ? scene.column - painted.column : 0;
+    const same = painted && state.every((value, i) => value === painted.state[i]) && Math.abs(by) < scene.width;
+    this.painted = { state, fine, column: scene.column };
+    if (same && by) [scene.left, scene.right] = shift(scene, by);
+    if (!same || by) this.paintPart(scene, first, end, fine);
+    Object.assign(scene, { left: 0, right: scene.width });
+    for (let at = first; same && at < end; at++)
+      if (fine[at] !== painted.fine[at]) this.paintPart(scene, at, at + 1, fine);
+  }
+
+  /** Lanes from the ground up. */
+  paintPart(scene, first, end, fine) {
     const { layout, ratio, pixels32 } = this, device = (css) => Math.round(css * ratio);
-    scene.pixels.fill(pixels32.bg);
+    const whole = end - first !== 1 || layout.lanes.length === 1;
     const x0 = Math.max(0, Math.round(-scene.from / scene.step));
     const x1 = Math.min(scene.width, Math.round((scene.length - scene.from) / scene.step));
-    const [first, end] = lanesBetween(layout, scene.top, scene.top + this.height);
+    const top = (y) => device(y - scene.top), { times } = overlay.ticks(scene);
+    if (whole) rectangle(scene, 0, 0, scene.width, scene.height, pixels32.bg);
+    for (const { y } of whole ? layout.heads : [])
+      if (y + HEAD > scene.top && y < scene.top + this.height) rectangle(scene, 0, top(y), scene.width, top(y + HEAD), pixels32.panel);
     for (let at = first; at < end; at++) {
       const { y, rows, rowHeight, strip } = layout.lanes[at];
-      rectangle(scene, x0, device(y - scene.top), x1, device(y - scene.top + rows * rowHeight + strip - 1), pixels32.lane);
+      rectangle(scene, x0, top(y), x1, top(y + rows * rowHeight + strip - 1), pixels32.lane);
     }
-    for (const { y } of layout.heads)
-      if (y + HEAD > scene.top && y < scene.top + this.height)
-        rectangle(scene, 0, device(y - scene.top), scene.width, device(y - scene.top + HEAD), pixels32.panel);
-    for (const time of overlay.ticks(scene).times) {
-      const x = Math.round((time - scene.from) / scene.step);
-      rectangle(scene, x, 0, x + Math.max(1, Math.round(ratio / 2)), scene.height, pixels32.line);
+    for (const time of times) {
+      const x = Math.round((time - scene.from) / scene.step), place = layout.lanes[first];
+      rectangle(scene, x, whole ? 0 : top(place.y), x + Math.max(1, Math.round(ratio / 2)),
+        whole ? scene.height : top(place.y + place.height), pixels32.line);
+    }
+    for (let at = first; scene.calls && at < end; at++) {
+      const { y, rows, rowHeight, strip } = layout.lanes[at];
+      paintLane(scene, this.data.facts.lanes[at], at, { y: top(y), rows, rowHeight: device(rowHeight), strip: device(strip),
+        gap: Math.max(1, device(1)) }, fine[at]);
     }
   }
 
@@ -287,8 +304,7 @@ class Timeline {
     this.arrowText = '';
     if (arrows && this.marks.arrows && calls) {
       const { indices, all, exact } = overlay.arrowsInView(scene, arrows, this.arrowOrder);
-      if (exact || this.to - this.from < data.facts.length * 0.999)
-        for (const i of indices) overlay.drawArrow(context, scene, arrows, i, style.arrow, false);
+      for (const i of indices) overlay.drawArrow(context, scene, arrows, i, style.arrow, false);
       if (indices.length < all || !exact) this.arrowText = `the ${indices.length} longest arrows of ${exact ? format.count(all) : 'many more'}`;
     }
     if (path && this.marks.path) overlay.drawPath(context, scene, path, style.path);
@@ -389,7 +405,7 @@ class Timeline {
     clearTimeout(this.noting);
     this.noting = setTimeout(() => {
       const { facts } = this.data, { calls } = facts;
-      const parts = [`${format.time(this.to - this.from)} in view, from ${format.moment(this.from, (this.to - this.from) / 1000)}`];
+      const parts = [`${format.time(this.to - this.from)} in view, from ${format.moment(this.from, (this.to - this.from) / 1000, facts.length)}`];
       if (this.arrowText) parts.push(this.arrowText);
       if (calls.left_out) parts.push(`${format.count(calls.left_out)} calls shorter than ${format.time(calls.shorter_than_ns)} are not in this file; `
         + 'all calls of what is in view: ');
@@ -518,7 +534,8 @@ class Timeline {
     const shares = p && ((at, from, to, sums) => {
       if (!p.lanes[at]) return false;
       const found = new Float64Array(sums.length);
-      addShares(p.lanes[at].drawn, p.groups, p.parts, facts.length, from, to, found);
+      const { drawn } = p.lanes[at];
+      addShares(drawn[levelFor(drawn, p.parts, facts.length, (to - from) / 256)], p.groups, facts.length, from, to, found);
       for (let g = 0; g < sums.length; g++) sums[g] += found[g] / 255 * (to - from);
       return true;
     });

@@ -3,7 +3,7 @@
 import { lowerBound } from './timeline_calls.js';
 
 export const HEAD = 20;      // the line with the name of a process
-const ROW = 15, PAD = 5, STRIP = 7;
+const ROW = 15, PAD = 5, STRIP = 11;
 const ROWS_MOST = 4;         // deeper calls are painted over the fourth
 const COMPACT = 12;
 

@@ -6,7 +6,8 @@ import * as format from './format.js';
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
 import { isFine } from './timeline_paint.js';
 
-const ARROWS_MOST = 120, WINDOW_MOST = 20000, PATH_MOST = 4000;
+const ARROWS_MOST = 120, ARROWS_FEW = 30, ARROW_LEAST = 4;
+const WINDOW_MOST = 20000, PATH_MOST = 4000;
 const xOf = (scene, time) => (time - scene.from) / scene.step / scene.ratio;
 
 /** The row of a call: { y, height } in CSS pixels of the canvas. */
@@ -100,13 +101,16 @@ export function arrowsInView(scene, arrows, order) {
   const first = lowerBound(arrows.toTime, scene.from, 0, arrows.n);
   const end = lowerBound(arrows.toTime, to + arrows.longest + 1, first, arrows.n);
   const length = (i) => arrows.toTime[i] - arrows.fromTime[i];
+  // One that stands upright says little, and many of them hide the picture.
+  const flat = (i) => length(i) >= scene.step * scene.ratio * ARROW_LEAST;
+  const best = (indices) => (indices.length <= ARROWS_FEW ? indices : indices.filter(flat)).slice(0, ARROWS_MOST);
   if (end - first <= WINDOW_MOST) {
     for (let i = first; i < end; i++) if (inView(i)) found.push(i);
     found.sort((a, b) => length(b) - length(a));
-    return { indices: found.slice(0, ARROWS_MOST), all: found.length, exact: true };
+    return { indices: best(found), all: found.length, exact: true };
   }
   for (let k = 0; k < order.length && found.length <= ARROWS_MOST; k++) if (inView(order[k])) found.push(order[k]);
-  return { indices: found.slice(0, ARROWS_MOST), all: found.length, exact: found.length <= ARROWS_MOST };
+  return { indices: best(found), all: found.length, exact: found.length <= ARROWS_MOST };
 }
 
 export function drawArrow(context, scene, arrows, i, colour, strong) {
@@ -182,7 +186,7 @@ export function drawRuler(context, scene, style, width, height) {
     context.fillStyle = style.line;
     context.fillRect(x - 0.5, height - 7, 1, 7);
     context.fillStyle = style.muted;
-    context.fillText(format.moment(time, step), x + 4, height / 2);
+    context.fillText(format.moment(time, step, scene.length), x + 4, height / 2);
   }
   context.fillStyle = style.line;
   context.fillRect(0, height - 1, width, 1);

@@ -5,7 +5,7 @@
 // time was of which group, stacked, the wait at the bottom. Otherwise each call is a bar, inside calls below the one
 // around them. Either way the work depends on how many pixels there are, not on how many calls.
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
-import { addShares } from './timeline_pyramid.js';
+import { addShares, levelFor } from './timeline_pyramid.js';
 
 /** '#rrggbb' as a pixel (little endian: ABGR), `light` > 0 lighter, < 0 darker. */
 export function pixel(colour, light = 0) {
@@ -21,18 +21,31 @@ export function brightness(colour) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** Paints a rectangle, cut at the edges of the picture. */
-export function rectangle({ pixels, width, height }, x0, y0, x1, y1, colour) {
-  x0 = Math.max(0, x0); x1 = Math.min(width, x1); y1 = Math.min(height, y1);
+/** Paints a rectangle, cut at the edges of what is to be painted. */
+export function rectangle({ pixels, width, height, left, right }, x0, y0, x1, y1, colour) {
+  x0 = Math.max(left, x0); x1 = Math.min(right, x1); y1 = Math.min(height, y1);
   if (x0 >= x1) return;
   for (let y = Math.max(0, y0); y < y1; y++) pixels.fill(colour, y * width + x0, y * width + x1);
 }
 
-/** The same with lines across it: what is left out. */
-function hatched({ pixels, width, height }, x0, y0, x1, y1, colour) {
-  x0 = Math.max(0, x0); x1 = Math.min(width, x1); y1 = Math.min(height, y1);
+/** The same with lines across it: what is left out. They move with the time. */
+function hatched({ pixels, width, height, left, right, phase }, x0, y0, x1, y1, colour) {
+  x0 = Math.max(left, x0); x1 = Math.min(right, x1); y1 = Math.min(height, y1);
   for (let y = Math.max(0, y0); y < y1; y++)
-    for (let x = x0; x < x1; x++) if ((x + y & 3) < 2) pixels[y * width + x] = colour;
+    for (let x = x0; x < x1; x++) if ((phase + x + y & 3) < 2) pixels[y * width + x] = colour;
+}
+
+/**
+ * Moves the whole picture by so many columns to the left (right, if negative): what is left to be painted are the columns
+ * [left, right) that are returned.
+ */
+export function shift({ pixels, width, height }, by) {
+  for (let y = 0; y < height; y++) {
+    const row = y * width;
+    if (by > 0) pixels.copyWithin(row, row + by, row + width);
+    else pixels.copyWithin(row - by, row, row + width + by);
+  }
+  return by > 0 ? [width - by, width] : [0, -by];
 }
 
 /**
@@ -46,13 +59,13 @@ export function isFine(scene, lane, at) {
 }
 
 /**
- * A scene: { pixels, width, height (of the picture), from (ns, left edge), step (ns a pixel), calls, bins, pyramid,
+ * A scene: { pixels, width, height (of the picture), left, right (columns that are to be painted), phase (of hatching), from (ns, left edge), step (ns a pixel), calls, bins, pyramid,
  *   length (ns of the run), groupOf (of events), shown (by group: 1 or 0), groupColours, eventColours (pixels),
  *   hatch (pixel), edge (pixel between bars) }
  * place: { y, rows, rowHeight, strip } in pixels; the strip below the rows is for what is left out.
  */
-export function paintLane(scene, lane, at, place) {
-  if (isFine(scene, lane, at)) {
+export function paintLane(scene, lane, at, place, fine) {
+  if (fine) {
     paintCalls(scene, lane, place);
     paintLeftOut(scene, at, place);
   } else {
@@ -61,11 +74,11 @@ export function paintLane(scene, lane, at, place) {
 }
 
 function paintCalls(scene, lane, place) {
-  const { calls, from, step, width } = scene;
-  const to = from + width * step;
+  const { calls, from, step } = scene;
   const painted = new Int32Array(place.rows).fill(-1); // by row: up to which column something stands
-  for (const i of inProgress(calls, lane, from).reverse()) paintCall(scene, i, place, painted);
-  const [first, end] = begunIn(calls, lane, from, to);
+  const begin = from + (scene.left - 1) * step;
+  for (const i of inProgress(calls, lane, begin).reverse()) paintCall(scene, i, place, painted);
+  const [first, end] = begunIn(calls, lane, begin, from + scene.right * step);
   const { start, duration } = calls;
   for (let i = first; i < end; i++) {
     paintCall(scene, i, place, painted);
@@ -99,9 +112,9 @@ function paintLeftOut(scene, at, place) {
   if (!scene.bins || !place.strip) return;
   const { bin, event, share } = scene.bins.lanes[at], groups = scene.shown.length;
   const width = scene.length / scene.bins.nbins, { from, step } = scene;
-  const first = lowerBound(bin, Math.floor(from / width), 0, bin.length);
+  const first = lowerBound(bin, Math.floor((from + scene.left * step) / width), 0, bin.length);
   const bottom = place.y + place.rows * place.rowHeight + place.strip - place.gap;
-  for (let k = first; k < bin.length && bin[k] * width < from + scene.width * step; k++) {
+  for (let k = first; k < bin.length && bin[k] * width < from + scene.right * step; k++) {
     const group = scene.groupOf[event[k]];
     if (!scene.shown[group]) continue;
     let sum = 0;
@@ -113,21 +126,21 @@ function paintLeftOut(scene, at, place) {
 }
 
 function paintShares(scene, at, place) {
-  const { width, from, step, length, pyramid } = scene;
-  const { drawn, left } = pyramid.lanes[at], groups = pyramid.groups, parts = pyramid.parts;
+  const { from, step, length, pyramid } = scene;
+  const { drawn, left } = pyramid.lanes[at], groups = pyramid.groups;
   const high = place.rows * place.rowHeight + place.strip - place.gap;
   const shares = new Float64Array(groups), leftShares = new Float64Array(groups);
+  const level = levelFor(drawn, pyramid.parts, length, step);
   // Columns stand at whole multiples of their width in the run, so that nothing flickers while it is moved.
-  const column0 = Math.floor(from / step);
-  const end = Math.min(width, Math.ceil(length / step - column0));
-  for (let x = Math.max(0, -column0); x < end; x++) {
+  const column0 = Math.round(from / step);
+  const end = Math.min(scene.right, Math.ceil(length / step - column0));
+  for (let x = Math.max(scene.left, -column0); x < end; x++) {
     const begin = (column0 + x) * step, until = Math.min(length, begin + step);
     if (!(until > begin)) break;
-    shares.fill(0);
-    addShares(drawn, groups, parts, length, begin, until, shares);
+    for (let g = 0; g < groups; g++) shares[g] = leftShares[g] = 0;
+    addShares(drawn[level], groups, length, begin, until, shares);
     if (left) {
-      leftShares.fill(0);
-      addShares(left, groups, parts, length, begin, until, leftShares);
+      addShares(left[level], groups, length, begin, until, leftShares);
       makeRoom(shares, leftShares);
     }
     stack(scene, x, place.y + high, high, shares, leftShares, left !== null);
@@ -143,7 +156,7 @@ export function makeRoom(shares, leftShares) {
   for (let g = 0; g < shares.length; g++) shares[g] *= factor;
 }
 
-function stack({ pixels, width, height, shown, groupColours }, x, bottom, high, shares, leftShares, hasLeft) {
+function stack({ pixels, width, height, phase, shown, groupColours }, x, bottom, high, shares, leftShares, hasLeft) {
   let sum = 0, y = bottom;
   for (let g = 0; g < shares.length; g++) {
     if (!shown[g]) continue;
@@ -154,7 +167,7 @@ function stack({ pixels, width, height, shown, groupColours }, x, bottom, high, 
       const top = Math.max(bottom - high, bottom - Math.max(1, Math.round(Math.min(255, sum) / 255 * high)));
       for (; y > top;) {
         y--;
-        if (y >= 0 && y < height && !(left && (x + y & 3) >= 2)) pixels[y * width + x] = groupColours[g];
+        if (y >= 0 && y < height && !(left && (phase + x + y & 3) >= 2)) pixels[y * width + x] = groupColours[g];
       }
     }
   }
@@ -174,6 +187,6 @@ export function paintOverview({ pixels, width, height, shown, groupColours }, ov
         leftShares[g] += overview.left[part * groups + g] / (last - first) * 255;
       }
     makeRoom(shares, leftShares);
-    stack({ pixels, width, height, shown, groupColours }, x, height, height, shares, leftShares, true);
+    stack({ pixels, width, height, phase: 0, shown, groupColours }, x, height, height, shares, leftShares, true);
   }
 }

@@ -28,7 +28,7 @@ export function laneOf({ facts }, i) {
 export function sentence(data, i) {
   const { facts, calls } = data, lane = facts.lanes[laneOf(data, i)];
   const site = siteOf(data, i), words = wordsOf(data, i);
-  return `${eventOf(data, i)}, ${format.time(calls.duration[i])}, ${plain(lane.name)}, at ${format.moment(calls.start[i], 1000)}`
+  return `${eventOf(data, i)}, ${format.time(calls.duration[i])}, ${plain(lane.name)}, at ${format.moment(calls.start[i], 1000, facts.length)}`
     + `${site ? `, from ${site}` : ''}${words ? `, ${words}` : ''}${calls.end[i] ? `, ${ENDS[calls.end[i]]}` : ''}`;
 }
 
@@ -96,10 +96,12 @@ export function showCall(panel, data, i, app) {
   const left = Math.round(addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums));
   const up = calls.parent[i];
   fill(panel,
-    element('h3', {}, eventOf(data, i)),
+    element('header', {}, element('h3', {}, eventOf(data, i)), element('p', { class: 'tl-buttons' },
+      button('As wide as fits', () => t.fit(i)), button('Before', () => t.step(-1), 'the call before in this lane'),
+      button('Next', () => t.step(1), 'the next call in this lane'), button('Close', () => t.clear(), 'nothing selected'))),
     element('dl', {},
       row('Took', format.time(calls.duration[i]), own !== calls.duration[i] ? `, ${format.time(own)} without the calls inside` : ''),
-      row('Began', `${format.moment(calls.start[i])} into the recording`),
+      row('Began', `${format.moment(calls.start[i], 1, length)} into the recording`),
       row('Thread', plain(lane.name), lane.lost ? ` (${format.count(lane.lost)} calls of it are lost)` : ''),
       row('Process', plain(lane.process)),
       row('Line', siteOf(data, i) ?? 'not known'),
@@ -108,10 +110,7 @@ export function showCall(panel, data, i, app) {
       up >= 0 ? row('Inside', `${eventOf(data, up)}, ${format.time(calls.duration[up])} `, button('select', () => app.select(up), 'select the call around it')) : null,
       left > 0 ? row('Meanwhile', `about ${format.count(left)} calls of this thread shorter than ${format.time(facts.calls.shorter_than_ns)}, not in this file`) : null,
       into.length ? row('Waited for', arrowRows(data, into, false, app)) : null,
-      from.length ? row('Waited for by', arrowRows(data, from, true, app)) : null),
-    element('p', { class: 'tl-buttons' },
-      button('As wide as fits', () => t.fit(i)), button('Before', () => t.step(-1), 'the call before in this lane'),
-      button('Next', () => t.step(1), 'the next call in this lane'), button('Close', () => t.clear(), 'nothing selected')));
+      from.length ? row('Waited for by', arrowRows(data, from, true, app)) : null));
 }
 
 const SUMMED_MOST = 400000;
@@ -140,8 +139,9 @@ export function showRange(panel, data, [from, to], app, pyramidShares) {
   const rows = facts.groups.map((name, g) => [name, sums[g] + leftSums[g]]).filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]);
   const command = copyable(partCommand(data, from, to), app);
   fill(panel,
-    element('h3', {}, `${format.time(to - from)} selected`),
-    element('p', {}, `from ${format.moment(from)} to ${format.moment(to)}; ${format.count(calls)} calls`
+    element('header', {}, element('h3', {}, `${format.time(to - from)} selected`), element('p', { class: 'tl-buttons' },
+      button('As wide as fits', () => app.timeline.show(from, to)), button('Close', () => app.timeline.clear(), 'nothing selected'))),
+    element('p', {}, `from ${format.moment(from, 1, facts.length)} to ${format.moment(to, 1, facts.length)}; ${format.count(calls)} calls`
       + `${left ? ` and about ${format.count(left)} shorter ones that are not in this file` : ''}`),
     element('table', { class: 'tl-split' },
       element('caption', {}, `Time by what it was for, of all ${facts.lanes.length} lanes${about ? ' (about)' : ''}`),
@@ -149,8 +149,6 @@ export function showRange(panel, data, [from, to], app, pyramidShares) {
       element('tbody', {}, rows.map(([name, ns]) => element('tr', {},
         element('th', { scope: 'row' }, app.swatch(name), ` ${name}`), element('td', {}, format.time(ns)),
         element('td', {}, format.percent(ns / all)))))),
-    element('p', { class: 'tl-buttons' }, button('As wide as fits', () => app.timeline.show(from, to)),
-      button('Close', () => app.timeline.clear(), 'nothing selected')),
     element('p', {}, 'All calls of it: ', command.nodes));
 }
 
@@ -171,6 +169,6 @@ export function hints(data, lane, time, i) {
       + `mostly ${plain(facts.events[event[k]]?.name)}`);
   }
   if (!lines.length) lines.push('in no observed call');
-  lines.push(`${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6))}`);
+  lines.push(`${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6), facts.length)}`);
   return lines;
 }

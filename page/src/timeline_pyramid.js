@@ -106,14 +106,16 @@ function spreadShare(sums, groups, width, parts, from, to, g, share) {
   }
 }
 
-/**
- * Adds the mean shares (0..255) of [from, to) to `shares` (by group), from the level whose parts are just not wider.
- * Parts count by how far they reach into it.
- */
-export function addShares(levels, groups, parts, length, from, to, shares) {
-  let level = 0, count = parts;
-  while (level + 1 < levels.length && length / (count / 2) <= to - from) { level++; count /= 2; }
-  const width = length / count, values = levels[level], span = to - from;
+/** The level whose parts are just not wider than a time. */
+export function levelFor(levels, parts, length, ns) {
+  let level = 0;
+  for (let count = parts / 2; level + 1 < levels.length && length / count <= ns; count /= 2) level++;
+  return level;
+}
+
+/** Adds the mean shares (0..255) of [from, to) to `shares` (by group). Parts count by how far they reach into it. */
+export function addShares(values, groups, length, from, to, shares) {
+  const count = values.length / groups, width = length / count, span = to - from;
   const last = Math.min(count - 1, Math.ceil(to / width) - 1);
   for (let part = Math.max(0, Math.floor(from / width)); part <= last; part++) {
     const weight = (Math.min(to, (part + 1) * width) - Math.max(from, part * width)) / span;
@@ -121,6 +123,3 @@ export function addShares(levels, groups, parts, length, from, to, shares) {
     for (let g = 0, at = part * groups; g < groups; g++, at++) shares[g] += values[at] * weight;
   }
 }
-
-/** How fine the finest level is: ns. */
-export const finest = (pyramid, length) => length / pyramid.parts;
