@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The first screen: what stands out, why, where, what it would give, and how sure that is.
 import { count, part, percent, several, time } from './figures.js';
-import { h, details, link, put } from './make.js';
+import { details, find, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
 import { People } from './people.js';
 
@@ -111,7 +111,8 @@ function card(app, people, finding, number, data) {
     h('p', { class: 'sentence' }, finding.text),
     h('dl', { class: 'facts' },
       finding.culprits?.length ? fact('Who', h('b', {}, people.some(finding.culprits, 6))) : null,
-      places.length ? fact('Where', places.map((place) => h('b', { title: place }, people.place(place), ' '))) : null,
+      places.length ? fact('Where', places.map((place) => [h('b', { title: place }, people.place(place)), ' ', find([people.place(place)], 'its calls',
+        `Look for the calls of ${people.place(place)} in the timeline`), ' '])) : null,
       finding.victims?.length ? fact('Whom it hits', people.some(finding.victims, 6)) : null,
       finding.severity_percent != null ? fact('How much', `${time(finding.weight_ns)}: ${percent(finding.severity_percent)} of the `
         + "threads' time, all together") : null,

@@ -63,3 +63,16 @@ export function link(app, instance, text, label) {
   return h('button', { type: 'button', class: 'goto', 'aria-label': label, on: { click: at },
     'data-from': instance.start_ns, 'data-to': instance.end_ns }, text);
 }
+
+/** A button that lets the timeline look for calls: words of events, lines, threads; each in quotes as it stands. */
+export function find(words, text, label) {
+  const ask = () => {
+    const box = document.getElementById('tl-search');
+    if (!box) return;
+    box.value = `${words.map((word) => `"${word.replaceAll('"', '')}"`).join(' ')} longest`;
+    box.dispatchEvent(new Event('input'));
+    document.getElementById('timeline').scrollIntoView({ block: 'start' });
+    box.focus({ preventScroll: true });
+  };
+  return h('button', { type: 'button', class: 'goto find', title: 'Look for these calls in the timeline, the longest first', 'aria-label': label, on: { click: ask } }, text);
+}

@@ -207,7 +207,8 @@ def test_hostile_names_are_text(pages, seen, tmp_path):
     assert not evil["run"]
     for what in ("scripts", "made", "links"):
         assert evil[what] == clean[what], what
-    assert "<img src=x onerror=" in evil["text"] and "\u202e" not in evil["text"] and "\\u202egnp" in evil["text"]
+    assert "<img src=x onerror=" in evil["text"] and "\u202e" not in evil["text"] + evil["title"]
+    assert "\\u202egnp" in evil["text"]
 
 
 def test_nothing_stands_out(pages, tmp_path):
