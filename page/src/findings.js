@@ -23,7 +23,8 @@ function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
   if (gain == null && GAINLESS[kind]) return [GAINLESS[kind]];
   if (gain != null)
-    return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), ' shorter; simulated: the run again, without it'];
+    return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), kind === 'critical_path' ? ' shorter, if that took a tenth less; simulated' :
+      ' shorter; simulated: the run again, without it'];
   if (confidence?.gain === 'bounded' && most)
     return [h('b', {}, `at most ${time(most)} (${part(most, run)} of the run)`), '; a bound, not simulated'];
   return ['not known'];
@@ -112,7 +113,7 @@ function card(app, people, finding, number, data) {
     h('dl', { class: 'facts' },
       finding.culprits?.length ? fact('Who', h('b', {}, people.some(finding.culprits, 6))) : null,
       places.length ? fact('Where', places.map((place) => [h('b', { title: place }, people.place(place)), ' ', find([people.place(place)], 'its calls',
-        `Look for the calls of ${people.place(place)} in the timeline`), ' '])) : null,
+        `its calls: look for those of ${people.place(place)} in the timeline`), ' '])) : null,
       finding.victims?.length ? fact('Whom it hits', people.some(finding.victims, 6)) : null,
       finding.severity_percent != null ? fact('How much', `${time(finding.weight_ns)}: ${percent(finding.severity_percent)} of the `
         + "threads' time, all together") : null,

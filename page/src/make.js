@@ -57,6 +57,13 @@ export const legend = (entries) => h('ul', { class: 'legend' }, entries.map(({ c
   h('span', { class: 'swatch', 'aria-hidden': 'true', style: { background: colour } }), h('b', {}, label),
   means ? `: ${means}` : '')));
 
+/** Who cannot run is late, too: a word before what tells who is. */
+export function beware(report, people) {
+  const starved = report.scheduling?.starved ?? [];
+  return starved.length ? [h('p', { class: 'notice' }, `Beware: ${people.some(starved, 4)} had no CPU for a tenth of the time and more; part of this is that. `,
+    h('a', { href: '#cpu' }, 'Waiting for a CPU'), ' has the figures.')] : [];
+}
+
 /** A link that shows a time of a thread in the timeline. instance: as in the report */
 export function link(app, instance, text, label) {
   const at = () => app.gotoInstance(instance);
