@@ -67,11 +67,11 @@ const looks = {
     const seen = await page.evaluate(() => ({
       text: document.querySelector('#findings').innerText,
       kinds: [...document.querySelectorAll('.finding')].map((one) => one.dataset.kind),
-      link: document.querySelector('.finding .goto')?.dataset.from,
-      linkTo: document.querySelector('.finding .goto')?.dataset.to,
+      link: document.querySelector('.finding .goto:not(.find)')?.dataset.from,
+      linkTo: document.querySelector('.finding .goto:not(.find)')?.dataset.to,
     }));
     if (!seen.link) return seen;
-    await page.focus('.finding .goto');
+    await page.focus('.finding .goto:not(.find)');
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
     await new Promise((go) => setTimeout(go, 600));
