@@ -97,5 +97,6 @@ class Page:
         assert data.ended()
         rows = [[column.varint() for column in columns] for _ in range(count)]
         assert all(column.ended() for column in columns)
+        # kinds are bytes, and below 128
         return [(self.facts["arrow_kinds"][kind], (from_lane, start), (to_lane, end))
                 for from_lane, start, to_lane, end, kind in rows]

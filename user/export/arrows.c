@@ -9,19 +9,14 @@
 
 struct reading {
 	const struct recording *chosen;
-	int (*take)(void *context, const struct arrow *arrow);
-	void *context;
+	const struct arrows_ops *ops;
 };
 
 static const char *const names[ARROW_KINDS] = {
-	[ARROW_MESSAGE] = "message",
-	[ARROW_LAST] = "the last one comes",
-	[ARROW_ROOT] = "the root comes",
-	[ARROW_LOCK] = "lock is handed over",
-	[ARROW_MEMORY] = "memory is opened",
-	[ARROW_ACCESS] = "the last access ends",
-	[ARROW_PROGRESS] = "makes progress",
-	[ARROW_NOTIFY] = "notifies",
+	[ARROW_MESSAGE] = "message",         [ARROW_LAST] = "the last one comes",
+	[ARROW_ROOT] = "the root comes",     [ARROW_LOCK] = "lock is handed over",
+	[ARROW_MEMORY] = "memory is opened", [ARROW_ACCESS] = "the last access ends",
+	[ARROW_PROGRESS] = "makes progress", [ARROW_NOTIFY] = "notifies",
 };
 
 const char *arrow_name(enum arrow_kind kind)
@@ -33,11 +28,11 @@ const char *arrow_name(enum arrow_kind kind)
 static enum arrow_kind kind_of(enum wait_state state)
 {
 	static const enum arrow_kind kinds[WAIT_STATES] = {
-		[WAIT_LATE_SENDER] = ARROW_MESSAGE,    [WAIT_LATE_RECEIVER] = ARROW_MESSAGE,
-		[WAIT_AT_BARRIER] = ARROW_LAST,	       [WAIT_AT_NXN] = ARROW_LAST,
-		[WAIT_LATE_BROADCAST] = ARROW_ROOT,    [WAIT_EARLY_REDUCE] = ARROW_LAST,
-		[WAIT_FOR_LOCK] = ARROW_LOCK,	       [WAIT_AT_FENCE] = ARROW_LAST,
-		[WAIT_LATE_POST] = ARROW_MEMORY,       [WAIT_EARLY_WAIT] = ARROW_ACCESS,
+		[WAIT_LATE_SENDER] = ARROW_MESSAGE,   [WAIT_LATE_RECEIVER] = ARROW_MESSAGE,
+		[WAIT_AT_BARRIER] = ARROW_LAST,       [WAIT_AT_NXN] = ARROW_LAST,
+		[WAIT_LATE_BROADCAST] = ARROW_ROOT,   [WAIT_EARLY_REDUCE] = ARROW_LAST,
+		[WAIT_FOR_LOCK] = ARROW_LOCK,         [WAIT_AT_FENCE] = ARROW_LAST,
+		[WAIT_LATE_POST] = ARROW_MEMORY,      [WAIT_EARLY_WAIT] = ARROW_ACCESS,
 		[WAIT_FOR_PROGRESS] = ARROW_PROGRESS, [WAIT_LATE_NOTIFY] = ARROW_NOTIFY,
 	};
 
@@ -70,7 +65,7 @@ static int tell(const struct reading *r, enum arrow_kind kind, const struct rela
 
 	if (from->thread == to->thread || !is_chosen(r, from) || !is_chosen(r, to))
 		return 0;
-	return r->take(r->context, &arrow);
+	return r->ops->arrow(r->ops->context, &arrow);
 }
 
 static int tell_message(void *context, const struct related_call *sends, const struct related_call *receives)
@@ -80,16 +75,28 @@ static int tell_message(void *context, const struct related_call *sends, const s
 
 static int tell_wait(void *context, const struct related_call *call, const struct waited *waited)
 {
+	const struct reading *r = context;
 	enum arrow_kind kind = waited ? kind_of(waited->state) : ARROW_MESSAGE;
+	int error = r->ops->call ? r->ops->call(r->ops->context, call, waited) : 0;
 
-	return kind == ARROW_MESSAGE ? 0 : tell(context, kind, &waited->of, call, waited->until, waited->until);
+	if (error || kind == ARROW_MESSAGE)
+		return error;
+	return tell(context, kind, &waited->of, call, waited->until, waited->until);
 }
 
-int arrows_read(struct relations *relations, const struct recording *chosen,
-		int (*take)(void *context, const struct arrow *arrow), void *context)
+static int tell_work(void *context, const struct related_work *work)
 {
-	struct reading reading = { chosen, take, context };
-	struct relations_ops ops = { .call = tell_wait, .message = tell_message, .context = &reading };
+	const struct reading *r = context;
 
-	return relations_read(relations, &ops, NULL, NULL);
+	return r->ops->work(r->ops->context, work);
+}
+
+int arrows_read(struct relations *relations, const struct recording *chosen, const struct arrows_ops *ops)
+{
+	struct reading reading = { chosen, ops };
+	struct relations_ops told = {
+		.call = tell_wait, .message = tell_message, .work = ops->work ? tell_work : NULL, .context = &reading
+	};
+
+	return relations_read(relations, &told, NULL, NULL);
 }

@@ -31,12 +31,19 @@ struct arrow {
 	uint32_t kind;       /* enum arrow_kind */
 };
 
+struct arrows_ops {
+	int (*arrow)(void *context, const struct arrow *arrow);
+	/* As those of relations_ops, a call before its arrow; may be NULL. */
+	int (*call)(void *context, const struct related_call *call, const struct waited *waited);
+	int (*work)(void *context, const struct related_work *work);
+	void *context;
+};
+
 /*
  * Reads an arrow for each message, from its sending to its receiving call, and for each call that waited otherwise,
  * from the one that it waited for: as relations_read(). Told are those whose calls are both chosen (recording_choose()
- * of `chosen`). 0 or -errno, also of take().
+ * of `chosen`). 0 or -errno, also of the ops.
  */
-int arrows_read(struct relations *relations, const struct recording *chosen,
-		int (*take)(void *context, const struct arrow *arrow), void *context);
+int arrows_read(struct relations *relations, const struct recording *chosen, const struct arrows_ops *ops);
 
 #endif

@@ -48,8 +48,9 @@ static int keep(void *context, const struct arrow *arrow)
 static void *find(void *context)
 {
 	struct chrome_arrows *a = context;
+	const struct arrows_ops ops = { .arrow = keep, .context = a };
 
-	a->error = arrows_read(a->relations, a->recording, keep, a);
+	a->error = arrows_read(a->relations, a->recording, &ops);
 	return NULL;
 }
 

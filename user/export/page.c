@@ -16,19 +16,19 @@
 #include "export/formats.h"
 #include "export/output.h"
 #include "export/page/page.h"
-#include "export/page/shell.h"
 #include "util/files.h"
 #include "util/format.h"
 #include "util/log.h"
 
 #define SIZE_DEFAULT (10u << 20)
 #define TRIES 5
-#define CALL_GUESS 9.0	  /* bytes of a call in the file */
-#define FULL 0.97	  /* of the limit: a try aims at so much */
-#define GOOD 0.80	  /* of the limit: with so much there is no other try */
-#define BINS_PART 4	  /* bins may take one in so many bytes of the limit */
+#define CALL_GUESS 9.0    /* bytes of a call in the file */
+#define FULL 0.97         /* of the limit: a try aims at so much */
+#define GOOD 0.80         /* of the limit: with so much there is no other try */
+#define BINS_PART 4       /* bins may take one in so many bytes of what is left for calls */
+#define BIN_GUESS 8       /* bytes of a bin in the file */
 #define ARROWS_MOST 65536 /* a few MB while they are looked for */
-#define ARROW_PART 160	  /* an arrow for so many bytes of the limit, at most */
+#define ARROW_PART 160    /* an arrow for so many bytes of the limit, at most */
 
 struct page {
 	struct recording *recording, *whole; /* what was chosen of it, and all of it */
@@ -40,6 +40,7 @@ struct page {
 	struct block report, facts;
 	struct survey survey;
 	struct page_arrows arrows;
+	struct page_path *path;
 	struct drawing drawing;
 	double call_bytes; /* of a call in the file, as far as is known */
 	uint32_t nbins;
@@ -92,7 +93,14 @@ static int make_report(struct page *p)
 static uint64_t size_without_calls(const struct page *p)
 {
 	return p->shell.sizes[0] + p->shell.sizes[1] + p->shell.sizes[2] + p->report.bytes + p->arrows.block.bytes +
-	       1024; /* the blocks' tags */
+	       p->path->block.bytes + 1024; /* the blocks' tags */
+}
+
+static uint64_t room_for_calls(const struct page *p)
+{
+	uint64_t without = size_without_calls(p);
+
+	return p->limit > without ? p->limit - without : 0;
 }
 
 static uint64_t size_of(const struct page *p)
@@ -122,9 +130,12 @@ static int try(struct page *p, uint64_t threshold)
 }
 
 /* As many as all lanes together may have, and not more than there are ns. */
-static uint32_t most_bins(const struct survey *s)
+static uint32_t most_bins(const struct page *p)
 {
-	uint64_t most = PAGE_BINS / (s->nlanes ?: 1), bins = 1;
+	const struct survey *s = &p->survey;
+	uint64_t fit = room_for_calls(p) / BINS_PART / BIN_GUESS;
+	uint64_t most = (fit < PAGE_BINS ? fit : PAGE_BINS) / (s->nlanes ?: 1);
+	uint32_t bins = 1;
 
 	if (most > s->end - s->start)
 		most = s->end - s->start;
@@ -136,7 +147,7 @@ static uint32_t most_bins(const struct survey *s)
 /* The next try has what this one has shown. */
 static void learn(struct page *p)
 {
-	if (p->drawing.bins.bytes > p->limit / BINS_PART && p->nbins > 4)
+	if (p->drawing.bins.bytes > room_for_calls(p) / BINS_PART && p->nbins > 4)
 		p->nbins /= 4;
 	if (p->drawing.drawn)
 		p->call_bytes = (double)(p->drawing.calls.bytes + p->facts.bytes) / p->drawing.drawn;
@@ -145,7 +156,7 @@ static void learn(struct page *p)
 /* The threshold for the next try. *count: how many calls it draws. */
 static uint64_t threshold_for(const struct page *p, uint64_t *count)
 {
-	double room = FULL * p->limit - size_without_calls(p) - p->drawing.bins.bytes;
+	double room = FULL * room_for_calls(p) - p->drawing.bins.bytes;
 
 	return survey_threshold(&p->survey, room / p->call_bytes, count);
 }
@@ -158,7 +169,7 @@ static int find_what_fits(struct page *p)
 	int error = 0;
 
 	p->call_bytes = CALL_GUESS;
-	p->nbins = most_bins(&p->survey);
+	p->nbins = most_bins(p);
 	threshold = threshold_for(p, &count);
 	for (int i = 0; i < TRIES && !error; i++) {
 		error = try(p, threshold);
@@ -219,6 +230,8 @@ static int put_page(struct page *p)
 		error = put_block(p, "bins", &p->drawing.bins);
 	if (!error && p->arrows.looked)
 		error = put_block(p, "arrows", &p->arrows.block);
+	if (!error && p->path->known)
+		error = put_block(p, "path", &p->path->block);
 	return error ? error : output_write(p->out, shell->parts[2], shell->sizes[2]);
 }
 
@@ -235,9 +248,22 @@ static void say_what_is_left_out(const struct page *p, const char *name)
 			 format_time(time, p->drawing.threshold));
 }
 
-static int make_page(struct page *p)
+/* Which calls belong together. */
+static int make_relations(struct page *p)
 {
 	size_t narrows = p->limit / ARROW_PART < ARROWS_MOST ? p->limit / ARROW_PART : ARROWS_MOST;
+	int error;
+
+	p->path = page_path_new(&p->survey);
+	if (!p->path)
+		return -ENOMEM;
+	error = page_arrows_make(&p->arrows, &p->survey, reporter_relations(p->reporter), p->recording, narrows,
+				 p->path, p->spool);
+	return error ? error : page_path_end(p->path, recording_definitions(p->whole), p->spool);
+}
+
+static int make_page(struct page *p)
+{
 	int error = page_shell_find(&p->shell);
 
 	if (!error)
@@ -245,8 +271,7 @@ static int make_page(struct page *p)
 	if (!error)
 		error = survey_read(&p->survey, p->recording, p->reporter, p->out);
 	if (!error)
-		error = page_arrows_make(&p->arrows, &p->survey, reporter_relations(p->reporter), p->recording, narrows,
-					 p->spool);
+		error = make_relations(p);
 	if (!error)
 		error = find_what_fits(p);
 	return error ? error : put_page(p);
@@ -272,6 +297,7 @@ static int page_write_within(struct recording *recording, int fd, int spare, con
 	forget_try(p);
 	block_free(&p->report);
 	block_free(&p->arrows.block);
+	page_path_free(p->path);
 	survey_free(&p->survey);
 	reporter_free(p->reporter);
 	recording_close(p->whole);
@@ -288,7 +314,7 @@ static int page_write(struct recording *recording, int fd, int spare, const char
 const struct exporter exporter_page = {
 	.name = "page",
 	.suffixes = ".html",
-	.help = "a page for the browser, without network",
+	.help = "a page for any browser",
 	.needs_spare = true,
 #ifdef GASPBPF_PAGE
 	.write = page_write,

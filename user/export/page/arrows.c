@@ -14,6 +14,7 @@
 struct keeping {
 	const struct survey *survey;
 	struct page_arrows *arrows;
+	struct page_path *path;
 	struct arrow *heap;
 	size_t count, most;
 };
@@ -73,6 +74,16 @@ static int keep(void *context, const struct arrow *arrow)
 	if (out >= k->arrows->shorter_than)
 		k->arrows->shorter_than = out + 1;
 	return 0;
+}
+
+static int tell_path(void *context, const struct related_call *call, const struct waited *waited)
+{
+	return page_path_call(((struct keeping *)context)->path, call, waited);
+}
+
+static int tell_path_work(void *context, const struct related_work *work)
+{
+	return page_path_work(((struct keeping *)context)->path, work);
 }
 
 /* --- packing -------------------------------------------------------------------------- */
@@ -136,9 +147,10 @@ static int pack(struct keeping *k, struct spool *spool)
 }
 
 int page_arrows_make(struct page_arrows *arrows, const struct survey *survey, struct relations *relations,
-		     const struct recording *chosen, size_t most, struct spool *spool)
+		     const struct recording *chosen, size_t most, struct page_path *path, struct spool *spool)
 {
-	struct keeping k = { .survey = survey, .arrows = arrows, .most = most };
+	struct keeping k = { .survey = survey, .arrows = arrows, .path = path, .most = most };
+	const struct arrows_ops ops = { .arrow = keep, .call = tell_path, .work = tell_path_work, .context = &k };
 	int error;
 
 	if (!relations || !relations_possible(survey->d))
@@ -147,7 +159,7 @@ int page_arrows_make(struct page_arrows *arrows, const struct survey *survey, st
 	if (!k.heap)
 		return -ENOMEM;
 	arrows->looked = true;
-	error = arrows_read(relations, chosen, keep, &k);
+	error = arrows_read(relations, chosen, &ops);
 	arrows->drawn = k.count;
 	if (!error) {
 		qsort(k.heap, k.count, sizeof(*k.heap), by_end);

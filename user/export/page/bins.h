@@ -19,14 +19,14 @@ struct event_time {
 
 struct lane_bins {
 	struct heap heap;
-	uint32_t bin;	/* the open one */
-	uint64_t bin_end; /* ns: where the next one begins; 0: none is open */
-	uint32_t next;	/* the first of which nothing is in the heap */
-	uint64_t count; /* of the open bin: calls that begin in it */
+	uint32_t bin;                 /* the open one */
+	uint64_t bin_end;             /* ns: where the next one begins; 0: none is open */
+	uint32_t next;                /* the first of which nothing is in the heap */
+	uint64_t count;               /* of the open bin: calls that begin in it */
 	uint64_t groups[PAGE_GROUPS]; /* ns of it */
 	struct event_time *events;
 	size_t nevents, room;
-	uint64_t told, end; /* ns: up to where the time of the latest call is in bins, and when it ends */
+	uint64_t told, end;    /* ns: up to where the time of the latest call is in bins, and when it ends */
 	uint32_t event, group; /* its */
 };
 

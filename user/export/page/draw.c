@@ -17,7 +17,16 @@
 #include "recording/labels.h"
 
 /* In their order in the page, and of a call in the heap. */
-enum column { COLUMN_START, COLUMN_DURATION, COLUMN_LEVEL, COLUMN_EVENT, COLUMN_SITE, COLUMN_WORDS, COLUMN_END, COLUMNS };
+enum column {
+	COLUMN_START,
+	COLUMN_DURATION,
+	COLUMN_LEVEL,
+	COLUMN_EVENT,
+	COLUMN_SITE,
+	COLUMN_WORDS,
+	COLUMN_END,
+	COLUMNS
+};
 
 /* How a call ended, in the page. */
 enum page_end { END_RETURNED, END_OPEN, END_UNWOUND, END_EXIT, END_UNSEEN };
@@ -51,7 +60,7 @@ static uint32_t event_of(struct drawing *g, uint32_t index)
 	p->event = event_names_number(g->names, &key);
 	p->group = report_group_of_role(probe->role);
 	if (p->event == g->nevents)
-		g->events[g->nevents++] = index;
+		g->events[g->nevents++].probe = index;
 	return p->event;
 }
 
@@ -72,6 +81,8 @@ static uint64_t site_of(struct drawing *g, uint32_t site, int *error)
 /* The number of what is known at its end. */
 static uint64_t words_of(struct drawing *g, const struct event *event, int *error)
 {
+	struct page_event *of = &g->events[g->probes[event->span->probe].event];
+	size_t before = g->words.count, most = of->words < PAGE_WORDS_OF_EVENT ? PAGE_WORDS : 0;
 	struct event end = *event;
 	uint32_t number;
 
@@ -85,7 +96,8 @@ static uint64_t words_of(struct drawing *g, const struct event *event, int *erro
 	}
 	if (!g->text.size)
 		return 0;
-	number = listed_number(&g->words, (const char *)g->text.data + 1, g->text.size - 1, PAGE_WORDS, error);
+	number = listed_number(&g->words, (const char *)g->text.data + 1, g->text.size - 1, most, error);
+	of->words += g->words.count - before;
 	if (number != NO_INDEX)
 		return number;
 	g->wordless++;

@@ -57,12 +57,12 @@ static void put_events(struct json *j, const struct drawing *g)
 	json_key(j, "events");
 	json_array(j);
 	for (size_t i = 0; i < g->nevents; i++) {
-		const struct def_probe *probe = &g->survey->d->probes[g->events[i]];
+		const struct def_probe *probe = &g->survey->d->probes[g->events[i].probe];
 		char label[LABEL_ROOM];
 
 		json_object(j);
 		json_key_string(j, "name", event_label(probe, probe->marks & MARK_INNER, label, sizeof(label)));
-		json_key_uint(j, "group", g->probes[g->events[i]].group);
+		json_key_uint(j, "group", g->probes[g->events[i].probe].group);
 		json_key_string(j, "role", role_name(probe->role));
 		json_end_object(j);
 	}

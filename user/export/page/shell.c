@@ -2,7 +2,7 @@
 /*
  * shell.c - the page without its data, as the Makefile found it.
  */
-#include "export/page/shell.h"
+#include "export/page/page.h"
 
 #include <errno.h>
 #include <string.h>

@@ -116,8 +116,9 @@ static void add_lanes(struct survey *s, uint32_t thread)
 	s->first[thread] = s->nlanes;
 	s->count[thread] = lanes_of(s, thread);
 	for (unsigned lane = 0; lane < s->count[thread]; lane++)
-		s->lanes[s->nlanes++] =
-			(struct page_lane){ .thread = thread, .lane = lane, .calls = s->by_lane[thread][lane] };
+		s->lanes[s->nlanes++] = (struct page_lane){ .thread = thread,
+							    .lane = lane,
+							    .calls = s->by_lane[thread][lane] };
 }
 
 static int find_lanes(struct survey *s)
@@ -146,9 +147,7 @@ static int find_lanes(struct survey *s)
 int survey_read(struct survey *s, struct recording *recording, const struct reporter *reporter, struct output *out)
 {
 	struct reading reading = { s, out };
-	struct timeline_ops ops = {
-		.event = see_event, .gap = see_gap, .progress = see_progress, .context = &reading
-	};
+	struct timeline_ops ops = { .event = see_event, .gap = see_gap, .progress = see_progress, .context = &reading };
 	size_t count;
 	int error;
 
