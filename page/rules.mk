@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # make page       the page of `export -o run.html`, in one file: build/page/page.html; needs npm, and the network once
 
-PAGE_FILE    := $(BUILD)/page/page.html
+PAGE_FILE    := build/page/page.html
 PAGE_SOURCES := page/build.mjs page/package.json $(wildcard page/src/*)
 PAGE_MODULES := page/node_modules/.package-lock.json
 

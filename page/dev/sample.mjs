@@ -63,7 +63,7 @@ export function blockOf(name, bytes) {
 const EVIL = ['</script><script>alert(1)</script>', '<img src=x onerror=alert(1)>', '"\' onmouseover=alert(1) x="',
   '\u202Egnp.exe\u202C', 'javascript:alert(1)', '&lt;b&gt;', '\uFFFD\u0000\u0007', '__proto__'];
 
-/** facts, report, and the calls in columns. */
+/** facts, report, the blocks' bytes; where the planted call is, and how many calls there are by event. */
 export function makeJob({ lanes = 16, calls = 20000, leftOut = 60000, hostile = false, report = null } = {}) {
   const random = dice(lanes * 7919 + calls);
   const evil = (text, at) => hostile ? `${EVIL[at % EVIL.length]} ${text}` : text;
@@ -80,8 +80,8 @@ export function makeJob({ lanes = 16, calls = 20000, leftOut = 60000, hostile = 
     words: ['', ...Array.from({ length: 400 }, (_, i) => evil(`peer=${i % 16} bytes=${8 << i % 12} tag=${i}`, i))],
     lanes: [],
   };
-  const arrows = [];
-  let drawn = 0, end = 0;
+  const arrows = [], counts = {};
+  let drawn = 0, end = 0, plantedCall = null;
   for (let lane = 0; lane < lanes; lane++) {
     let at = 0, before = 0, n = 0, open = 0;
     const call = (begin, ns, depth, name, more = {}) => {
@@ -93,6 +93,7 @@ export function makeJob({ lanes = 16, calls = 20000, leftOut = 60000, hostile = 
       site.varint(more.site ?? 1 + Math.floor(random() * 3));
       word.varint(more.word ?? Math.floor(random() * 401));
       ended.u8(more.end ?? 0);
+      counts[name] = (counts[name] ?? 0) + 1;
       n++;
     };
     const rank = Math.floor(lane / 4), thread = lane % 4;
@@ -116,6 +117,7 @@ export function makeJob({ lanes = 16, calls = 20000, leftOut = 60000, hostile = 
       }
       at += step + Math.floor(random() * 2000);
       if (planted) {
+        plantedCall = { lane, index: drawn + n, start: at, duration: PLANTED_NS };
         call(at, PLANTED_NS, 0, 'C_MUTEX_LOCK', { site: 3, word: 7 });
         at += PLANTED_NS + 500;
       } else if (random() < 0.2) {
@@ -138,7 +140,7 @@ export function makeJob({ lanes = 16, calls = 20000, leftOut = 60000, hostile = 
   const block = new Bytes();
   for (const column of columns) block.column(column);
   return { facts, report: report ?? reportOf(facts), calls: block.done(), bins: binsOf(facts, leftOut, random),
-    arrows: arrowsOf(arrows), path: pathOf(facts) };
+    arrows: arrowsOf(arrows), path: pathOf(facts), planted: plantedCall, counts };
 }
 
 function binsOf(facts, leftOut, random) {

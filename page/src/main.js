@@ -5,7 +5,7 @@ import './style.css';
 import './timeline.css';
 import './views.css';
 import { loadFirst, loadRest } from './data.js';
-import { element, fill, pause, plain } from './dom.js';
+import { element, pause, plain } from './dom.js';
 import * as format from './format.js';
 import { views } from './views.js';
 
@@ -118,8 +118,9 @@ async function renderAll(data) {
   }
 }
 
+/** What is there of the page stays. */
 function complain(text) {
-  fill(document.getElementById('main'), element('p', { class: 'notice', role: 'alert' }, text));
+  document.getElementById('main').prepend(element('p', { class: 'notice', role: 'alert' }, text));
 }
 
 const parsed = () => new Promise((go) => {

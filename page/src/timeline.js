@@ -20,6 +20,7 @@ import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { find } from './timeline_search.js';
 
 const NAMES = 190, RULER = 24, OVERVIEW = 44;
+const PAPER = 670;              // CSS pixels: A4 between its margins
 const BESIDE = 490;             // CSS pixels: what the section has above and below the lanes; all of it fits into a window
 const LEAST_VIEW = 20;          // ns that the view can show at least
 const NEAR = 4;                 // CSS pixels: how far a pointer may be beside a call
@@ -42,11 +43,13 @@ class Timeline {
     this.groupOf = Uint8Array.from(data.facts.events, (event) => event.group);
     this.marks = { arrows: true, path: false };
     this.compact = false;
-    this.layout = layOut(data.facts.lanes.length ? data : null, null, false);
+    this.layout = layOut(data, null, false);
     this.build();
     this.colours();
     app.onTheme(() => { this.colours(); this.paint(); });
     new ResizeObserver(() => this.resize()).observe(this.box);
+    addEventListener('beforeprint', () => this.forPaper(true));
+    addEventListener('afterprint', () => this.forPaper(false));
     this.resize();
   }
 
@@ -138,7 +141,8 @@ class Timeline {
     this.names.addEventListener('pointermove', (event) => {
       const lane = laneAt(this.layout, event.offsetY + this.scroller.scrollTop);
       const one = this.data.facts.lanes[lane];
-      this.names.title = one ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.calls)} calls in this file`
+      this.names.title = one ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.all ?? one.calls)} calls, `
+        + `${format.count(one.calls)} of them in this file`
         + `${one.lost ? `, ${format.count(one.lost)} lost` : ''}` : '';
     });
     this.overview.addEventListener('pointerdown', (event) => this.grabOverview(event));
@@ -178,9 +182,17 @@ class Timeline {
     this.overviewPicture = null;
   }
 
+  /** On paper the picture is as wide as that, and fine enough. */
+  forPaper(on) {
+    this.box.style.width = on ? `${PAPER}px` : '';
+    this.paper = on;
+    this.resize();
+  }
+
   resize() {
-    const ratio = Math.min(3, devicePixelRatio || 1);
+    const ratio = this.paper ? 2 : Math.min(3, devicePixelRatio || 1);
     const width = Math.max(100, this.box.clientWidth - NAMES), height = this.scroller.clientHeight;
+    if (!height) return; // not shown
     const inner = Math.max(100, this.scroller.clientWidth - NAMES); // without the scroll bar
     if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width) return;
     Object.assign(this, { ratio, width: inner, height, fullWidth: width });
@@ -201,7 +213,7 @@ class Timeline {
   }
 
   lay() {
-    this.layout = layOut(this.data, this.deep, this.compact);
+    this.layout = layOut(this.data, this.deep, this.compact, this.height);
     this.space.style.height = `${Math.max(0, this.layout.height - this.height)}px`;
     this.namesDrawn = null;
     this.draw();
@@ -305,7 +317,9 @@ class Timeline {
     if (arrows && this.marks.arrows && calls) {
       const { indices, all, exact } = overlay.arrowsInView(scene, arrows, this.arrowOrder);
       for (const i of indices) overlay.drawArrow(context, scene, arrows, i, style.arrow, false);
-      if (indices.length < all || !exact) this.arrowText = `the ${indices.length} longest arrows of ${exact ? format.count(all) : 'many more'}`;
+      if (indices.length < all || !exact) this.arrowText = indices.length
+        ? `the ${indices.length} longest arrows of ${exact ? format.count(all) : 'many more'}`
+        : 'arrows stand too upright to be seen from here: zoom in, or select a call';
     }
     if (path && this.marks.path) overlay.drawPath(context, scene, path, style.path);
     if (this.selected >= 0) {
@@ -563,7 +577,8 @@ class Timeline {
     const { calls, facts } = this.data;
     if (!calls) return;
     const lane = facts.lanes[this.lane];
-    const here = this.selected >= 0 && laneOf(this.data, this.selected) === this.lane;
+    const here = this.selected >= 0 && laneOf(this.data, this.selected) === this.lane
+      && calls.start[this.selected] >= this.from && calls.start[this.selected] <= this.to;
     let i = here ? this.selected + by : this.nearest(this.lane, (this.from + this.to) / 2);
     const dropped = (k) => !this.shown[this.groupOf[calls.event[k]]];
     while (i >= lane.first && i < lane.first + lane.calls && dropped(i)) i += by;
@@ -775,7 +790,7 @@ export const timeline = {
     app.select = (i) => made.select(i);
     made.ready = app.loaded.then(() => made.load());
     made.ready.then(() => { document.documentElement.dataset.timeline = 'ready'; }, (error) => {
-      made.veil.textContent = `The timeline could not be made: ${error.message}`;
+      made.veil.textContent = `The calls cannot be drawn: ${error.message}`;
     });
   },
 };

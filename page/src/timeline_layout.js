@@ -3,7 +3,7 @@
 import { lowerBound } from './timeline_calls.js';
 
 export const HEAD = 20;      // the line with the name of a process
-const ROW = 15, PAD = 5, STRIP = 11;
+const ROW = 15, ROW_MOST = 26, PAD = 5, STRIP = 11;
 const ROWS_MOST = 4;         // deeper calls are painted over the fourth
 const COMPACT = 12;
 
@@ -19,9 +19,16 @@ export async function depths({ facts, calls }, slice) {
   return found;
 }
 
+/** How high rows may be so that all lanes fill `room`, where there are few. */
+function rowHeight(facts, deep, room) {
+  const rows = facts.lanes.reduce((sum, _, at) => sum + Math.min(ROWS_MOST, deep?.[at] ?? 2), 0);
+  const heads = new Set(facts.lanes.map((lane) => lane.process)).size;
+  return Math.max(ROW, Math.min(ROW_MOST, Math.floor((room - heads * HEAD - facts.lanes.length * (PAD + STRIP)) / rows)));
+}
+
 /** { heads: [{ y, text }], lanes: [{ y, rows, rowHeight, strip, height }], ys, height } */
-export function layOut({ facts, bins }, deep, compact) {
-  const heads = [], lanes = [];
+export function layOut({ facts, bins }, deep, compact, room = 0) {
+  const heads = [], lanes = [], high = rowHeight(facts, deep, room);
   const several = facts.lanes.some((lane) => lane.process !== facts.lanes[0].process);
   let y = 0, process = null;
   for (const [at, lane] of facts.lanes.entries()) {
@@ -31,7 +38,7 @@ export function layOut({ facts, bins }, deep, compact) {
       y += HEAD;
     }
     const place = compact ? { rows: 1, rowHeight: COMPACT, strip: 0 }
-      : { rows: Math.min(ROWS_MOST, deep?.[at] ?? 2), rowHeight: ROW, strip: bins?.lanes[at].bin.length ? STRIP : 0 };
+      : { rows: Math.min(ROWS_MOST, deep?.[at] ?? 2), rowHeight: high, strip: bins?.lanes[at].bin.length ? STRIP : 0 };
     place.y = y + (compact ? 0 : PAD / 2);
     place.height = place.rows * place.rowHeight + place.strip + (compact ? 1 : PAD);
     lanes.push(place);
@@ -41,7 +48,7 @@ export function layOut({ facts, bins }, deep, compact) {
 }
 
 /** How high the picture of a recording will be at most, before its calls are known. */
-export const expectedHeight = (facts) => facts.lanes.length * (ROW * 3 + PAD + STRIP) + HEAD;
+export const expectedHeight = (facts) => facts.lanes.length * (ROW * 2 + PAD + STRIP) + HEAD;
 
 /** The lane at a height; -1. */
 export function laneAt(layout, y) {

@@ -16,10 +16,12 @@ export function rowOf(scene, lane, level) {
   return { y: place.y - scene.top + Math.min(level, place.rows - 1) * place.rowHeight, height: place.rowHeight - 1 };
 }
 
-const middle = (scene, lane) => {
-  const place = scene.layout.lanes[lane];
-  return place.y - scene.top + (place.rows * place.rowHeight) / 2;
-};
+/** Where an arrow touches a lane: the middle of the innermost call that is there, else of the first row. */
+function touch(scene, lane, time) {
+  const [i] = inProgress(scene.calls, scene.facts.lanes[lane], time);
+  const { y, height } = rowOf(scene, lane, i === undefined ? 0 : scene.calls.level[i]);
+  return y + height / 2;
+}
 
 /** Names in bars that are wide enough for some letters. */
 export function writeNames(context, scene, lane, at, style) {
@@ -115,7 +117,7 @@ export function arrowsInView(scene, arrows, order) {
 
 export function drawArrow(context, scene, arrows, i, colour, strong) {
   const x0 = xOf(scene, arrows.fromTime[i]), x1 = xOf(scene, arrows.toTime[i]);
-  const y0 = middle(scene, arrows.fromLane[i]), y1 = middle(scene, arrows.toLane[i]);
+  const y0 = touch(scene, arrows.fromLane[i], arrows.fromTime[i] + 0.5), y1 = touch(scene, arrows.toLane[i], arrows.toTime[i] - 0.5);
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = strong ? 1 : 0.75;
   context.lineWidth = strong ? 2 : 1;

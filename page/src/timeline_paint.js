@@ -147,12 +147,12 @@ function paintShares(scene, at, place) {
   }
 }
 
-/** Left-out calls lie in drawn ones or beside them: what has no room beside them, is taken from these. */
-export function makeRoom(shares, leftShares) {
+/** Left-out calls lie in drawn ones or beside them: what has no room beside them in `whole`, is taken from these. */
+export function makeRoom(shares, leftShares, whole = 255) {
   let drawn = 0, left = 0;
   for (let g = 0; g < shares.length; g++) { drawn += shares[g]; left += leftShares[g]; }
-  if (drawn + left <= 255 || !drawn) return;
-  const factor = Math.max(0, 255 - left) / drawn;
+  if (drawn + left <= whole || !drawn) return;
+  const factor = Math.max(0, whole - left) / drawn;
   for (let g = 0; g < shares.length; g++) shares[g] *= factor;
 }
 

@@ -2,6 +2,7 @@
 // What is selected, as text: all that the picture shows of it is here, too.
 import { element, fill, plain } from './dom.js';
 import * as format from './format.js';
+import { makeRoom } from './timeline_paint.js';
 import { addLeftOut, addSelfTimes, inProgress, leftOutAt, lowerBound, ownTime } from './timeline_calls.js';
 
 const ENDS = ['returned', 'was still in progress when the recording ended', 'left by a jump or an exception, without returning',
@@ -32,15 +33,20 @@ export function sentence(data, i) {
     + `${site ? `, from ${site}` : ''}${words ? `, ${words}` : ''}${calls.end[i] ? `, ${ENDS[calls.end[i]]}` : ''}`;
 }
 
-/** Arrows that end in a call, and those that begin in it: indices, the longest first. */
-export function arrowsOf({ arrows, calls }, lane, i) {
+/**
+ * Arrows that end in a call, and those that begin in it: indices, the longest first. Those of calls inside of it are not
+ * its own.
+ */
+export function arrowsOf({ arrows, calls, facts }, lane, i) {
   const into = [], from = [];
   if (!arrows) return { into, from };
   const begin = calls.start[i], end = begin + calls.duration[i];
+  const own = (time) => [time - 0.5, time + 0.5].some((at) => inProgress(calls, facts.lanes[lane], at)[0] === i);
   const first = lowerBound(arrows.toTime, begin, 0, arrows.n);
-  for (let k = first; k < arrows.n && arrows.toTime[k] <= end; k++) if (arrows.toLane[k] === lane) into.push(k);
+  for (let k = first; k < arrows.n && arrows.toTime[k] <= end; k++)
+    if (arrows.toLane[k] === lane && own(arrows.toTime[k])) into.push(k);
   for (let k = first; k < arrows.n && arrows.toTime[k] <= end + arrows.longest; k++)
-    if (arrows.fromLane[k] === lane && arrows.fromTime[k] >= begin && arrows.fromTime[k] <= end) from.push(k);
+    if (arrows.fromLane[k] === lane && arrows.fromTime[k] >= begin && arrows.fromTime[k] <= end && own(arrows.fromTime[k])) from.push(k);
   const longest = (a, b) => arrows.toTime[b] - arrows.fromTime[b] - (arrows.toTime[a] - arrows.fromTime[a]);
   return { into: into.sort(longest), from: from.sort(longest) };
 }
@@ -77,7 +83,7 @@ function arrowRows(data, indices, away, app) {
   const one = (k) => {
     const [lane, time] = away ? [arrows.toLane[k], arrows.toTime[k]] : [arrows.fromLane[k], arrows.fromTime[k]];
     const ns = arrows.toTime[k] - arrows.fromTime[k];
-    const text = `${plain(arrows.kinds[arrows.kind[k]] ?? 'arrow')} ${away ? 'to' : 'from'} ${plain(facts.lanes[lane]?.name)}, `
+    const text = `${plain(arrows.kinds[arrows.kind[k]] ?? 'arrow')}, ${away ? 'to' : 'from'} ${plain(facts.lanes[lane]?.name)}, `
       + `${format.time(ns)} ${away ? 'later' : 'before'}`;
     return element('li', {}, text, ' ', button('go there', () => app.timeline.showAt(lane, time), `go there: ${text}`));
   };
@@ -105,7 +111,8 @@ export function showCall(panel, data, i, app) {
       row('Thread', plain(lane.name), lane.lost ? ` (${format.count(lane.lost)} calls of it are lost)` : ''),
       row('Process', plain(lane.process)),
       row('Line', siteOf(data, i) ?? 'not known'),
-      row('Arguments', calls.word[i] ? element('span', { class: 'mono' }, wordsOf(data, i)) : 'none seen'),
+      row('Arguments', calls.word[i] ? element('span', { class: 'mono' }, wordsOf(data, i))
+        : facts.calls.without_words ? 'none seen, or not in this file' : 'none seen'),
       row('Ended', ENDS[calls.end[i]] ?? 'not known'),
       up >= 0 ? row('Inside', `${eventOf(data, up)}, ${format.time(calls.duration[up])} `, button('select', () => app.select(up), 'select the call around it')) : null,
       left > 0 ? row('Meanwhile', `about ${format.count(left)} calls of this thread shorter than ${format.time(facts.calls.shorter_than_ns)}, not in this file`) : null,
@@ -115,11 +122,11 @@ export function showCall(panel, data, i, app) {
 
 const SUMMED_MOST = 400000;
 
-/** Time by group of all lanes in a part of the run; { sums, calls, left, about }. */
+/** Time by group of all lanes in a part of the run; { sums, calls, left (out, of them), about }. */
 export function split(data, from, to, pyramidShares) {
   const { facts, calls, bins } = data, groups = facts.groups.length;
   const groupOf = facts.events.map((event) => event.group);
-  const sums = new Float64Array(groups), leftSums = new Float64Array(groups);
+  const sums = new Float64Array(groups), drawn = new Float64Array(groups), leftOut = new Float64Array(groups);
   let n = 0, left = 0;
   for (const lane of facts.lanes) {
     const end = lane.first + lane.calls, first = lowerBound(calls.start, from, lane.first, end);
@@ -127,16 +134,20 @@ export function split(data, from, to, pyramidShares) {
   }
   const about = n > SUMMED_MOST && pyramidShares;
   facts.lanes.forEach((lane, at) => {
-    left += addLeftOut(bins, at, facts.length, from, to, leftSums);
-    if (!about || !pyramidShares(at, from, to, sums)) addSelfTimes(calls, groupOf, lane, from, to, sums);
+    drawn.fill(0);
+    leftOut.fill(0);
+    left += addLeftOut(bins, at, facts.length, from, to, leftOut);
+    if (!about || !pyramidShares(at, from, to, drawn)) addSelfTimes(calls, groupOf, lane, from, to, drawn);
+    makeRoom(drawn, leftOut, to - from);
+    for (let g = 0; g < groups; g++) sums[g] += drawn[g] + leftOut[g];
   });
-  return { sums, leftSums, calls: n, left: Math.round(left), about: Boolean(about) };
+  return { sums, calls: n, left: Math.round(left), about: Boolean(about) || left > 0 };
 }
 
 export function showRange(panel, data, [from, to], app, pyramidShares) {
   const { facts } = data, all = (to - from) * facts.lanes.length;
-  const { sums, leftSums, calls, left, about } = split(data, from, to, pyramidShares);
-  const rows = facts.groups.map((name, g) => [name, sums[g] + leftSums[g]]).filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]);
+  const { sums, calls, left, about } = split(data, from, to, pyramidShares);
+  const rows = facts.groups.map((name, g) => [name, sums[g]]).filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]);
   const command = copyable(partCommand(data, from, to), app);
   fill(panel,
     element('header', {}, element('h3', {}, `${format.time(to - from)} selected`), element('p', { class: 'tl-buttons' },

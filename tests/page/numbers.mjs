@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the timeline reckons and paints, without a browser: against the simplest way to do the same. `node numbers.mjs`
+// ends with 0 if all is right; test_page_browser.py runs it.
+import assert from 'node:assert/strict';
+import { gzipSync } from 'node:zlib';
+import { makeJob } from '../../page/dev/sample.mjs';
+import { loadFirst, loadRest } from '../../page/src/data.js';
+import * as format from '../../page/src/format.js';
+import { addLeftOut, addSelfTimes, inProgress, ownTime } from '../../page/src/timeline_calls.js';
+import { laneAt, layOut } from '../../page/src/timeline_layout.js';
+import { isFine, paintLane, rectangle, shift } from '../../page/src/timeline_paint.js';
+import { partCommand, split } from '../../page/src/timeline_panel.js';
+import { addShares, levelFor, makePyramid, OVERVIEW_PARTS } from '../../page/src/timeline_pyramid.js';
+import { find, parse } from '../../page/src/timeline_search.js';
+
+async function load(job) {
+  const text = (value) => Buffer.from(JSON.stringify(value));
+  const blocks = { facts: text(job.facts), report: text(job.report), calls: job.calls, bins: job.bins, arrows: job.arrows, path: text(job.path) };
+  globalThis.document = { getElementById(id) {
+    const bytes = blocks[id.replace('gaspbpf-', '')];
+    return bytes && { textContent: gzipSync(bytes).toString('base64'), remove() {} };
+  } };
+  return loadRest(await loadFirst());
+}
+
+const job = makeJob({ lanes: 4, calls: 20000, leftOut: 9000 });
+const data = await load(job);
+const { facts, calls, bins } = data, groups = facts.groups.length;
+const groupOf = Uint8Array.from(facts.events, (event) => event.group);
+const near = (a, b, by = 1e-6) => assert.ok(Math.abs(a - b) <= by * Math.max(1, Math.abs(a), Math.abs(b)), `${a} is not ${b}`);
+const end = (i) => calls.start[i] + calls.duration[i];
+const all = (lane) => Array.from({ length: lane.calls }, (_, k) => lane.first + k);
+
+// Numbers of any length come back as they were; calls nest.
+assert.equal(calls.n, facts.calls.drawn);
+assert.equal(calls.start[job.planted.index], job.planted.start);
+assert.equal(calls.duration[job.planted.index], job.planted.duration);
+for (let i = 0; i < calls.n; i++) {
+  const up = calls.parent[i];
+  assert.equal(up >= 0, calls.level[i] > 0);
+  if (up >= 0) assert.ok(calls.start[up] <= calls.start[i] && end(i) <= end(up) && calls.level[up] === calls.level[i] - 1);
+}
+
+// Calls in progress, and whose time it is.
+for (const lane of facts.lanes)
+  for (let k = 0; k < 50; k++) {
+    const time = facts.length * k / 50 + 0.5;
+    const open = all(lane).filter((i) => calls.start[i] < time && end(i) > time);
+    assert.deepEqual(inProgress(calls, lane, time), open.reverse());
+  }
+for (const [from, to] of [[0, facts.length], [facts.length * 0.3, facts.length * 0.31], [1234567.5, 1234999]])
+  for (const lane of facts.lanes) {
+    const sums = new Float64Array(groups), expected = new Float64Array(groups);
+    addSelfTimes(calls, groupOf, lane, from, to, sums);
+    const cuts = [from, to, ...all(lane).flatMap((i) => [calls.start[i], end(i)])].filter((time) => time >= from && time <= to).sort((a, b) => a - b);
+    for (let k = 0; k + 1 < cuts.length && cuts.length < 4000; k++) {
+      const [inner] = inProgress(calls, lane, (cuts[k] + cuts[k + 1]) / 2);
+      if (inner !== undefined) expected[groupOf[calls.event[inner]]] += cuts[k + 1] - cuts[k];
+    }
+    if (cuts.length < 4000) sums.forEach((ns, g) => near(ns, expected[g]));
+  }
+const parentOfSome = calls.parent.find((up) => up >= 0);
+near(ownTime(calls, facts.lanes[0], parentOfSome), calls.duration[parentOfSome]
+  - all(facts.lanes[0]).filter((i) => calls.parent[i] === parentOfSome).reduce((sum, i) => sum + calls.duration[i], 0));
+
+// Left-out calls: all of the run is the sum of its parts.
+const whole = new Float64Array(groups), parts = new Float64Array(groups);
+const count = addLeftOut(bins, 1, facts.length, 0, facts.length, whole);
+let sum = 0;
+for (let k = 0; k < 7; k++) sum += addLeftOut(bins, 1, facts.length, facts.length * k / 7, facts.length * (k + 1) / 7, parts);
+near(count, sum);
+near(count, bins.lanes[1].count.reduce((a, b) => a + b, 0));
+whole.forEach((ns, g) => near(ns, parts[g]));
+
+// A selected time is split once: left-out calls are in drawn ones, or beside them.
+{
+  const { sums, calls: n } = split(data, job.planted.start, job.planted.start + job.planted.duration);
+  const ns = sums.reduce((a, b) => a + b, 0);
+  assert.ok(n > 0 && ns > job.planted.duration && ns <= job.planted.duration * facts.lanes.length * 1.0001);
+}
+
+// The pyramid: at each level the shares are those of the calls, but for rounding.
+const pyramid = await makePyramid(data);
+for (const at of [0, 1]) {
+  const sums = new Float64Array(groups);
+  addSelfTimes(calls, groupOf, facts.lanes[at], 0, facts.length, sums);
+  const { drawn } = pyramid.lanes[at], top = drawn[drawn.length - 1];
+  assert.equal(top.length, groups);
+  sums.forEach((ns, g) => assert.ok(Math.abs(top[g] - ns / facts.length * 255) <= 12, `${facts.groups[g]}: ${top[g]}`));
+  const [from, to] = [job.planted.start + 1e6, job.planted.start + 2e6], shares = new Float64Array(groups);
+  addShares(drawn[levelFor(drawn, pyramid.parts, facts.length, to - from)], groups, facts.length, from, to, shares);
+  if (at === job.planted.lane) assert.equal(Math.round(shares[facts.groups.indexOf('lock')]), 255);
+}
+const means = new Float64Array(groups), exact = new Float64Array(groups);
+for (let part = 0; part < OVERVIEW_PARTS; part++)
+  for (let g = 0; g < groups; g++) means[g] += pyramid.overview.drawn[part * groups + g] / OVERVIEW_PARTS;
+for (const lane of facts.lanes) addSelfTimes(calls, groupOf, lane, 0, facts.length, exact);
+means.forEach((share, g) => near(share * facts.length * facts.lanes.length, exact[g], 1e-9));
+
+// Painting: what is moved and painted at its edge, is what would be painted anew; and bars are where calls are.
+const width = 500, height = 60, colours = Uint32Array.from(facts.groups, (_, g) => 0xff000000 + g + 1);
+function sceneAt(column, step, pixels = new Uint32Array(width * height)) {
+  return { pixels, width, height, left: 0, right: width, column, step, from: column * step, phase: (column % 4) + 4, calls, bins, pyramid,
+    length: facts.length, groupOf, shown: new Uint8Array(groups).fill(1), groupColours: colours,
+    eventColours: Uint32Array.from(facts.events, ({ group }) => colours[group]), edge: 0xffffffff };
+}
+const place = { y: 2, rows: 3, rowHeight: 15, strip: 11, gap: 1 };
+function paint(scene, at, fine) {
+  rectangle(scene, 0, 0, width, height, 7);
+  paintLane(scene, facts.lanes[at], at, place, fine);
+}
+for (const step of [40000, 5000, 700, 50])
+  for (const by of [1, -1, 17, -130, 499]) {
+    const column = Math.round(job.planted.start / step) - 300, fine = isFine(sceneAt(column, step), facts.lanes[1], 1);
+    const moved = sceneAt(column, step), fresh = sceneAt(column + by, step);
+    paint(moved, 1, fine);
+    const scene = sceneAt(column + by, step, moved.pixels);
+    [scene.left, scene.right] = shift(scene, by);
+    paint(scene, 1, fine);
+    paint(fresh, 1, fine);
+    // Calls closer than pixels: which of them is seen may depend on where painting began, how many are not.
+    const differ = fresh.pixels.reduce((n, pixel, i) => n + (pixel !== moved.pixels[i]), 0);
+    assert.ok(differ <= (step >= 700 && fine ? width / 2 : 0), `${differ} pixels differ at ${step} ns a pixel, moved by ${by}`);
+  }
+{
+  const scene = sceneAt(Math.round(job.planted.start / 20000) - 50, 20000);
+  paint(scene, 1, true);
+  const x = Math.round((job.planted.start - scene.from) / scene.step), wide = Math.round(job.planted.duration / scene.step);
+  const lock = colours[facts.groups.indexOf('lock')];
+  for (const k of [1, wide >> 1, wide - 2]) assert.equal(scene.pixels[(place.y + 5) * width + x + k], lock);
+  assert.notEqual(scene.pixels[(place.y + 5) * width + x - 2], lock);
+  scene.shown[facts.groups.indexOf('lock')] = 0;
+  paint(scene, 1, true);
+  assert.equal(scene.pixels[(place.y + 5) * width + x + (wide >> 1)], 7);
+}
+
+// Where lanes are.
+const layout = layOut(data, [3, 3, 3, 3], false);
+layout.lanes.forEach((one, at) => assert.equal(laneAt(layout, one.y + one.height / 2), at));
+assert.equal(laneAt(layout, layout.height + 10), -1);
+
+// Searching.
+assert.deepEqual(parse('"a b" >1.5ms open c'), { words: ['a b', 'c'], least: 1.5e6, most: Infinity, open: true, longest: false });
+const found = async (text) => [...(await find(data, text)).indices];
+assert.equal((await found('mutex')).length, job.counts.C_MUTEX_LOCK);
+assert.deepEqual((await found('longest mutex')).slice(0, 1), [job.planted.index]);
+assert.deepEqual(await found('>5ms lock worker-1'), [job.planted.index]);
+assert.equal((await found('open')).length, 1);
+const [wanted] = await found('"peer=5 bytes=256 tag=5"');
+assert.equal(facts.words[calls.word[wanted]], 'peer=5 bytes=256 tag=5');
+const durations = (await found('longest')).map((i) => calls.duration[i]);
+assert.deepEqual(durations, [...durations].sort((a, b) => b - a));
+
+// Figures, and the command for a part.
+assert.equal(format.time(1234567), '1.23 ms');
+assert.equal(format.time(999999), '1.00 ms');
+assert.equal(format.time(0), '0 ns');
+assert.equal(format.moment(12345678901, 1000, 2e10), '12.345\u2009679 s');
+assert.equal(format.moment(1500000, 1e5, 2e6), '1.5 ms');
+assert.equal(format.option(1500000000), '1500ms');
+assert.equal(format.option(1234567), '1234567ns');
+assert.equal(partCommand(data, 1500.5, 2e6, 1), 'gaspbpf export sample.gasp --from 1500ns --to 2ms --ranks 0 -o part.html');
+assert.ok(partCommand({ facts: { ...facts, recording: "a'; rm -rf b.gasp" } }, 0, 1).includes("'a'\\''; rm -rf b.gasp'"));
+process.exit(0);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The timeline in a browser, by clicks and keys: prints what was seen as JSON. test_page_browser.py says what it must be.
+//
+//   node timeline.mjs chrome|firefox PAGE.html FOLDER      PAGE.html is build/page/page.html, pages are made in FOLDER
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch } from '../../page/dev/browser.mjs';
+import { makeJob, pageOf } from '../../page/dev/sample.mjs';
+
+const [, , which, shell, folder] = process.argv;
+const text = readFileSync(shell, 'utf8');
+const seen = { requests: [], errors: [], dialogs: 0 };
+let watched = true; // not while a page is made to do what it may not
+
+const put = (name, html) => {
+  const path = join(folder, `${which}-${name}.html`);
+  writeFileSync(path, html);
+  return `file://${path}`;
+};
+
+async function open(browser, url, ready = 'timeline') {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1400, height: 1000 });
+  page.on('dialog', (dialog) => { seen.dialogs++; dialog.dismiss().catch(() => {}); });
+  page.on('pageerror', (error) => { if (watched) seen.errors.push(String(error.message)); });
+  // Firefox shows its own icons on a page's behalf, from data in the program itself.
+  page.on('request', (request) => { if (watched && request.url() !== url && !request.url().startsWith('data:')) seen.requests.push(request.url()); });
+  await page.goto(url);
+  if (ready) await page.waitForFunction((key) => document.documentElement.dataset[key] !== undefined, { timeout: 60000 }, ready);
+  return page;
+}
+
+const timeline = (page, act, ...args) => page.evaluate(`(${act})(window.gaspbpfPage.timeline, ...${JSON.stringify(args)})`);
+const view = (page) => timeline(page, (t) => ({ from: t.from, to: t.to, selected: t.selected, lane: t.lane }));
+const panel = (page) => page.$eval('.tl-panel', (one) => one.innerText);
+const drawn = (page) => page.evaluate(() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))));
+
+/** Where a time of a lane is in the window: its first row. */
+const spot = (page, lane, time) => timeline(page, (t, at, ns) => {
+  const { left, top } = t.canvas.getBoundingClientRect(), place = t.layout.lanes[at];
+  return { x: left + (ns - t.from) / (t.to - t.from) * t.width, y: top + place.y - t.scroller.scrollTop + place.rowHeight / 2 };
+}, lane, time);
+
+/** The colour of the picture there, as [r, g, b]. */
+const colourAt = (page, { x, y }) => timeline(page, (t, left, top) => {
+  const box = t.canvas.getBoundingClientRect();
+  return [...t.canvas.getContext('2d').getImageData((left - box.left) * t.ratio, (top - box.top) * t.ratio, 1, 1).data].slice(0, 3);
+}, x, y);
+
+async function byMouse(page, { planted, facts }) {
+  const middle = planted.start + planted.duration / 2;
+  const at = await spot(page, planted.lane, middle);
+  await page.mouse.move(at.x, at.y);
+  await drawn(page);
+  const out = { hover: await page.$eval('.tl-tip', (one) => one.innerText) };
+  await page.mouse.click(at.x, at.y);
+  Object.assign(out, { panel: await panel(page), selected: (await view(page)).selected,
+    live: await page.$eval('#live', (one) => one.textContent) });
+  await page.mouse.click(at.x, at.y, { count: 2 });
+  out.fit = await view(page);
+  await drawn(page);
+  const centre = await spot(page, planted.lane, middle), lock = facts.groups.indexOf('lock') + 1;
+  const quiet = { x: centre.x + 40, y: centre.y + 5 }; // where no letters are
+  out.shown = await colourAt(page, quiet);
+  await page.click(`.tl-legend button:nth-child(${lock})`);
+  await drawn(page);
+  out.hidden = await colourAt(page, quiet);
+  await page.click(`.tl-legend button:nth-child(${lock})`);
+  // A part of it: all of that time is the lock's, in this lane.
+  await page.keyboard.down('Shift');
+  await page.mouse.move(centre.x - 100, centre.y);
+  await page.mouse.down();
+  await page.mouse.move(centre.x, centre.y, { steps: 3 });
+  await page.mouse.move(centre.x + 100, centre.y, { steps: 3 });
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  out.range = await timeline(page, (t) => t.range);
+  out.split = await page.$$eval('.tl-split tbody tr', (rows) => rows.map((row) => [...row.children].map((one) => one.textContent.trim())));
+  const before = await view(page);
+  await page.mouse.move(centre.x, centre.y);
+  await page.mouse.down();
+  await page.mouse.move(centre.x + 60, centre.y, { steps: 4 });
+  await page.mouse.up();
+  const after = await view(page);
+  out.dragged = (before.from - after.from) / (after.to - after.from) * await timeline(page, (t) => t.width);
+  // The wheel alone leaves the time as it is; with Ctrl it zooms around the pointer.
+  await page.mouse.wheel({ deltaY: 60 });
+  await drawn(page);
+  out.wheel = [after, await view(page)];
+  await page.evaluate(() => document.querySelector('.tl').scrollIntoView({ block: 'center' }));
+  await page.keyboard.down('Control');
+  await page.mouse.wheel({ deltaY: -120 });
+  await drawn(page);
+  await page.keyboard.up('Control');
+  out.zoomed = await view(page);
+  await new Promise((go) => setTimeout(go, 300));
+  out.command = await page.$eval('.tl-note code', (one) => one.textContent);
+  return out;
+}
+
+async function byKeys(page) {
+  const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
+  await page.evaluate(() => document.activeElement.blur());
+  await press('/');
+  const out = { slash: await page.evaluate(() => document.activeElement.id) };
+  await page.keyboard.type('longest mutex');
+  await press('Enter');
+  await page.waitForFunction(() => / of /.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  out.matches = await page.$eval('.tl-matches', (one) => one.textContent);
+  out.found = await view(page);
+  await press('Escape');
+  out.focus = await page.evaluate(() => document.activeElement.className);
+  await press('p');
+  out.before = await view(page);
+  await press('n');
+  out.again = await view(page);
+  out.panel = await panel(page);
+  await press('0', 'ArrowDown');
+  out.below = await view(page);
+  await press('Escape', 'ArrowUp', '0', 'w', 'w', 'd');
+  out.moved = await view(page);
+  await press('Home');
+  out.home = await view(page);
+  await press('End', 'Enter', 'Enter');
+  out.entered = await view(page);
+  await press('Escape');
+  out.cleared = await view(page);
+  await page.$eval('#tl-search', (one) => { one.value = ''; });
+  await page.type('#tl-search', '"peer=3 bytes=64 tag=3" isend');
+  await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  out.words = await page.$eval('.tl-matches', (one) => one.textContent);
+  return out;
+}
+
+/** Names with markup in them, in all places that show any; then what the page may do at all. */
+async function hostile(browser) {
+  const job = makeJob({ lanes: 4, calls: 2000, leftOut: 3000, hostile: true });
+  const page = await open(browser, put('hostile', pageOf(job, text)));
+  const { x, y } = await spot(page, 1, job.planted.start + job.planted.duration / 2);
+  await page.mouse.move(x, y);
+  await page.mouse.click(x, y);
+  await page.type('#tl-search', '<img');
+  await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  await page.keyboard.press('Enter');
+  await drawn(page);
+  const out = await page.evaluate(() => ({
+    images: document.querySelectorAll('img').length, scripts: document.querySelectorAll('script').length,
+    title: document.title, panel: document.querySelector('.tl-panel').innerText, matches: document.querySelector('.tl-matches').textContent,
+    marks: /[\u202a-\u202e\u0000-\u0008]/.test(document.body.innerText),
+  }));
+  out.job = await page.$eval('#job', (one) => one.textContent);
+  watched = false;
+  out.policy = await page.evaluate(async () => {
+    const broken = [];
+    document.addEventListener('securitypolicyviolation', (event) => broken.push(event.effectiveDirective));
+    await fetch('https://localhost:9/').catch(() => {});
+    const script = document.createElement('script');
+    script.textContent = 'window.wasRun = true';
+    document.body.append(script);
+    const image = document.createElement('img');
+    image.src = 'https://localhost:9/x.png';
+    document.body.append(image);
+    await new Promise((go) => setTimeout(go, 200));
+    return { broken: broken.sort(), ran: window.wasRun === true };
+  });
+  await page.close();
+  watched = true;
+  return out;
+}
+
+async function spoilt(browser) {
+  const job = makeJob({ lanes: 2, calls: 500, leftOut: 0 });
+  const cut = await open(browser, put('cut', pageOf({ ...job, calls: job.calls.subarray(0, job.calls.length >> 1) }, text)), 'ready');
+  await cut.waitForSelector('[role="alert"]', { timeout: 20000 });
+  const out = { cut: await cut.$eval('[role="alert"]', (one) => one.textContent), job: await cut.$eval('#job', (one) => one.textContent) };
+  await cut.close();
+  const empty = await open(browser, put('empty', text), null);
+  await empty.waitForSelector('[role="alert"]', { timeout: 20000 });
+  out.empty = await empty.$eval('[role="alert"]', (one) => one.textContent);
+  await empty.close();
+  return out;
+}
+
+const browser = await launch(which);
+try {
+  const job = makeJob({ lanes: 8, calls: 12000, leftOut: 20000 });
+  const { planted, counts, facts } = job;
+  Object.assign(seen, { planted, counts, length: facts.end_ns - facts.start_ns, words: facts.words[7] });
+  const page = await open(browser, put('job', pageOf(job, text)));
+  const wide = () => timeline(page, (t) => [t.canvas.getBoundingClientRect().right - t.box.getBoundingClientRect().left, t.app.theme()]);
+  seen.paper = [await wide()];
+  for (const event of ['beforeprint', 'afterprint']) {
+    await page.evaluate((name) => window.dispatchEvent(new Event(name)), event);
+    seen.paper.push(await wide());
+  }
+  seen.mouse = await byMouse(page, job);
+  seen.keys = await byKeys(page, job);
+  await page.close();
+  seen.hostile = await hostile(browser);
+  seen.spoilt = await spoilt(browser);
+  console.log(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}
