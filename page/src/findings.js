@@ -70,7 +70,7 @@ function longestCalls(finding, data, people) {
   const sites = new Set((finding.places ?? []).map((place) => facts.sites.indexOf(people.place(place)) + 1).filter(Boolean));
   const found = [];
   if (event < 0 || !calls) return [];
-  facts.lanes.forEach((lane) => {
+  facts.lanes.filter(({ thread }) => report.threads[thread]).forEach((lane) => {
     for (let i = lane.first; i < lane.first + lane.calls; i++)
       if (calls.event[i] === event && (!sites.size || sites.has(calls.site[i])) && (found.length < 3 || calls.duration[i] > found[found.length - 1].lasts)) {
         const { pid, tid } = report.threads[lane.thread];

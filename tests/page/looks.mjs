@@ -79,6 +79,9 @@ const looks = {
       const { timeline } = window.gaspbpfPage;
       return { from: timeline.from, to: timeline.to, lane: timeline.lane, panel: document.querySelector('.tl-panel')?.innerText };
     });
+    await page.click('.finding .find');
+    await page.waitForFunction(() => /[1-9]/.test(document.querySelector('.tl-matches').textContent));
+    seen.found = await page.evaluate(() => [document.getElementById('tl-search').value, document.querySelector('.tl-matches').textContent]);
     return seen;
   },
 

@@ -117,6 +117,11 @@ def test_a_link_of_a_finding_shows_its_instance(pages, seen):
     assert data["threads"][view["lane"]]["tid"] == instance["tid"]
 
 
+def test_a_place_finds_its_calls(seen):
+    asked, found = seen["findings"]["found"]
+    assert asked == '"slow.c:33 in solve" longest' and f"{RANKS * STEPS}" in found
+
+
 def test_tables_are_sorted_by_key_and_click(seen):
     tables = seen["tables"]
     key, down, up = "calls", *(tables[way] for way in ("down", "up"))
