@@ -66,7 +66,7 @@ export function histogram(app, { label, bins, from, text, colour = 'accent', hei
     options: () => ({
       scales: { x: { time: false, range: [-0.6, filled.length - 0.4] }, y: { range: (u, low, high) => [0, high || 1] } },
       axes: [axis(app, { values: (u, marks) => marks.map((i) => Number.isInteger(i) && filled[i] ? from(filled[i][0]) : ''),
-        grid: { show: false } }), axis(app, { size: 60 })],
+        grid: { show: false } }), axis(app, { size: 76 })],
       series: [{}, { paths: bars, fill: app.colour(colour), stroke: app.colour(colour), points: { show: false } }],
     }),
   });

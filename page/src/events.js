@@ -2,7 +2,7 @@
 // Events, where they are called from, how long their calls take.
 import { bytes, count, part, several, time } from './figures.js';
 import { chooser, histogram } from './charts.js';
-import { details, h } from './make.js';
+import { details, find, h } from './make.js';
 import { eventLabel, People, siteLabel } from './people.js';
 import { table } from './tables.js';
 
@@ -10,7 +10,8 @@ const missing = (e) => e.lost || e.summed || e.skipped;
 const about = (e, text) => missing(e) ? `~${text}` : text;
 
 const columns = (wall) => [
-  { key: 'name', title: 'Event', get: eventLabel }, { key: 'model', only: 'csv' }, { key: 'role', title: 'Role' },
+  { key: 'name', title: 'Event', get: eventLabel, show: (label, e, text) => find([e.name], text, `${text}: look for its calls in the timeline`) },
+  { key: 'model', only: 'csv' }, { key: 'role', title: 'Role' },
   { key: 'calls', title: 'Calls', kind: 'count' }, { key: 'delivered', only: 'csv' },
   { key: 'total_ns', title: 'Total', kind: 'time', help: 'from call to return; calls inside of the same event count once' },
   { key: 'self_ns', only: 'csv' },
@@ -28,7 +29,8 @@ function siteTable(app, events) {
   return table(app, {
     name: 'sites', caption: 'Call sites: the lines that calls came from', rows, sort: '-total_ns', empty: 'No call sites are known.',
     columns: [
-      { key: 'site', title: 'Line', get: (r) => r.label, show: (value, r) => h('span', { title: r.site.file }, value) },
+      { key: 'site', title: 'Line', get: (r) => r.label, show: (value, r) => find([value, r.event.name], value,
+        `${value}: look for its calls in the timeline`) },
       { key: 'event', title: 'Event', get: (r) => eventLabel(r.event) },
       { key: 'calls', title: 'Calls', kind: 'count', get: (r) => r.site.calls },
       { key: 'total_ns', title: 'Total', kind: 'time', get: (r) => r.site.total_ns },

@@ -25,6 +25,9 @@ export const share = (value, digits = 1) => known(value) ? percent(100 * value, 
 /** A part of a whole. */
 export const part = (value, whole, digits = 1) => known(value) && whole ? percent(100 * value / whole, digits) : '-';
 
+/** A figure without zeros at its end: for axes. */
+export const short = (text) => text.replace(/\.0+(?= |$)|(\.\d*[1-9])0+(?= |$)/, '$1');
+
 /** 1 call, 3 calls */
 export const several = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The first screen: what stands out, why, where, what it would give, and how sure that is.
 import { count, part, percent, several, time } from './figures.js';
-import { h, details, link, put } from './make.js';
+import { details, find, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
 import { People } from './people.js';
 
@@ -10,14 +10,21 @@ const SHOWN = 10, LINKS = 5, HOT = 10;
 /** Kinds that are about the calls of their event. */
 const OF_CALLS = new Set(['hot_event', 'lock_contention', 'lock_convoy', 'failed_tries', 'no_overlap', 'critical_path']);
 
+/** Kinds whose time is not what could be saved. */
+const GAINLESS = {
+  hot_event: 'not told: this is where the time is, and not why', team_wait: 'not told: this is where the time is, and not why',
+  starved: 'not told: it depends on the CPUs that it would have', probe_cost: 'a run that nobody observes does not have it',
+};
+
 const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
 
 /** What the run would be shorter by. */
 function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
-  if (kind === 'hot_event') return ['not told: this is where the time is, and not why'];
+  if (gain == null && GAINLESS[kind]) return [GAINLESS[kind]];
   if (gain != null)
-    return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), ' shorter; simulated: the run again, without it'];
+    return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), kind === 'critical_path' ? ' shorter, if that took a tenth less; simulated' :
+      ' shorter; simulated: the run again, without it'];
   if (confidence?.gain === 'bounded' && most)
     return [h('b', {}, `at most ${time(most)} (${part(most, run)} of the run)`), '; a bound, not simulated'];
   return ['not known'];
@@ -63,7 +70,7 @@ function longestCalls(finding, data, people) {
   const sites = new Set((finding.places ?? []).map((place) => facts.sites.indexOf(people.place(place)) + 1).filter(Boolean));
   const found = [];
   if (event < 0 || !calls) return [];
-  facts.lanes.forEach((lane) => {
+  facts.lanes.filter(({ thread }) => report.threads[thread]).forEach((lane) => {
     for (let i = lane.first; i < lane.first + lane.calls; i++)
       if (calls.event[i] === event && (!sites.size || sites.has(calls.site[i])) && (found.length < 3 || calls.duration[i] > found[found.length - 1].lasts)) {
         const { pid, tid } = report.threads[lane.thread];
@@ -105,16 +112,34 @@ function card(app, people, finding, number, data) {
     h('p', { class: 'sentence' }, finding.text),
     h('dl', { class: 'facts' },
       finding.culprits?.length ? fact('Who', h('b', {}, people.some(finding.culprits, 6))) : null,
-      places.length ? fact('Where', places.map((place) => h('b', { title: place }, people.place(place), ' '))) : null,
+      places.length ? fact('Where', places.map((place) => [h('b', { title: place }, people.place(place)), ' ', find([people.place(place)], 'its calls',
+        `its calls: look for those of ${people.place(place)} in the timeline`), ' '])) : null,
       finding.victims?.length ? fact('Whom it hits', people.some(finding.victims, 6)) : null,
       finding.severity_percent != null ? fact('How much', `${time(finding.weight_ns)}: ${percent(finding.severity_percent)} of the `
         + "threads' time, all together") : null,
       fact('It would give', gainOf(finding, run)),
-      fact('How sure', surety(finding)),
+      fact('How sure', surety(finding)[0], surety(finding)[1] ? h('div', { class: 'muted test' }, surety(finding)[1]) : null),
       regular(finding) ? fact('How regular', regular(finding)) : null,
       evidenceOf(app, people, finding, data),
       nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, places.length > 0)) : null),
     symptoms(finding));
+}
+
+/** Those without a figure, of one kind, are one card. */
+function together(findings) {
+  const cards = [];
+  findings.forEach((finding, i) => {
+    const last = cards[cards.length - 1];
+    if (last && finding.kind === 'unreturned' && last[0].kind === finding.kind) last.push(finding);
+    else cards.push(Object.assign([finding], { number: i + 1 }));
+  });
+  return cards;
+}
+
+function shortCard(findings) {
+  return h('li', { class: 'finding', 'data-kind': findings[0].kind },
+    h('h3', {}, `${findings.number}${findings.length > 1 ? `–${findings.number + findings.length - 1}` : ''}. ${titleOf(findings[0].kind)}`),
+    findings.map(({ text }) => h('p', { class: 'sentence' }, text)), h('p', { class: 'muted' }, nextOf(findings[0].kind)));
 }
 
 /** What is said where nothing was found, and what that is worth. */
@@ -141,6 +166,7 @@ function cautions(report) {
   if (loss.lost) lines.push(`${count(loss.lost)} of ${several(loss.calls, 'call')} were lost from the timeline `
     + `(${part(loss.lost, loss.calls)}); sums have them as far as the kernel counted them.`);
   if (missing > loss.lost) lines.push(`${several(missing - loss.lost, 'call')} were summed up or only counted, to keep the cost low.`);
+  if (wall && cost > wall / 20) lines.push(`Observing took ${part(cost, wall)} of the threads' time: short calls look longer than they are.`);
   if (recording.finished === false) lines.push('The recording is cut: its end is missing.');
   if (recording.only_sums) lines.push('This recording has only sums, and no single calls.');
   if (report.blind_windows?.length) lines.push(`${several(report.blind_windows.length, 'time')} a process was not seen for a while.`);
@@ -163,7 +189,7 @@ export const findings = {
     const people = new People(report);
     const all = report.findings ?? [];
     const causes = all.filter(({ kind }) => kind !== 'unmodelled'), rest = all.filter(({ kind }) => kind === 'unmodelled');
-    const cards = causes.map((finding, i) => card(app, people, finding, i + 1, data));
+    const cards = together(causes).map((list) => list[0].kind === 'unreturned' ? shortCard(list) : card(app, people, list[0], list.number, data));
     section.append(...[
       ...cautions(report),
       causes.length ? h('p', { class: 'intro' }, 'What stands out: causes first, and among them what could give most. A click on a '

@@ -33,6 +33,7 @@ async function grow({ calls, facts }) {
 
 function draw(app, { facts, wall, root }) {
   const names = (node) => node === root ? 'all calls' : facts.events[node.event].name + (node.site ? ` at ${facts.sites[node.site - 1]}` : '');
+  const colour = (node) => node === root ? 'var(--group-outside)' : `var(--group-${facts.groups[facts.events[node.event].group] ?? 'other'})`;
   const say = (node) => `${names(node)}: ${time(node.total)}, ${part(node.total, root.total)} of the time in calls, ${part(node.total, wall)} of all threads' time`
     + (node === root ? '' : `; ${several(node.calls, 'call')}, ${time(node.total - node.inside)} of it in none inside`);
   const box = h('div', { class: 'flame', role: 'group', 'aria-label': 'Calls inside of calls. Arrow keys move, Enter makes one as wide as the picture.' });
@@ -60,7 +61,7 @@ function draw(app, { facts, wall, root }) {
     put(box, places.map(({ node: one, left, width, row, above: is }, i) => h('button', {
       type: 'button', tabindex: one === focus ? '0' : '-1', 'aria-label': say(one), 'data-i': i,
       style: { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px`, opacity: is ? 0.7 : 1,
-        background: one === root ? 'var(--group-outside)' : `var(--group-${facts.groups[facts.events[one.event].group] ?? 'other'})`,
+        'background-color': colour(one), background: one === root ? null : `color-mix(in srgb, ${colour(one)} 70%, white)`,
         color: one === root ? 'var(--fg)' : null },
       on: { click: () => show(one, true), pointerenter: () => { words.textContent = say(one); }, focus: () => { words.textContent = say(one); } },
     }, width > 0.03 ? names(one) : '')));

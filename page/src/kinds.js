@@ -68,13 +68,13 @@ const sure = {
   estimated: 'estimated, by how things mostly are',
 };
 
-/** How sure a finding is, in a sentence. */
+/** How sure a finding is: in a sentence, and from when on it is told. */
 export function surety({ confidence }) {
   const { how, test, p, not_seen: unseen } = confidence ?? {};
-  return [sure[how] ?? how, test && `(${test})`, p && `by chance with a probability of at most ${p}`,
+  return [[sure[how] ?? how, p && `by chance with a probability of at most ${p}`,
     unseen?.calls_not_on_timeline && `${unseen.calls_not_on_timeline.toLocaleString('en-US')} calls are not on the timeline`,
     unseen?.windows && 'some calls were not seen (see What was not seen)',
-    unseen?.cut && 'the recording is cut'].filter(Boolean).join('; ').replace('; (', ' (');
+    unseen?.cut && 'the recording is cut'].filter(Boolean).join('; '), test && `Told from here on: ${test}.`];
 }
 
 /** What was looked for, for a report that has found nothing: words and the part of the report that must be there. */

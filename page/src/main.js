@@ -4,7 +4,6 @@ import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import './timeline.css';
 import './views.css';
-import './print.js';
 import { loadFirst, loadRest } from './data.js';
 import { element, pause, plain } from './dom.js';
 import * as format from './format.js';
@@ -50,7 +49,6 @@ function themeChanged() {
 function offerThemes() {
   const button = document.getElementById('theme');
   dark.addEventListener('change', themeChanged);
-  document.addEventListener('theme', themeChanged);
   button.addEventListener('click', () => {
     document.documentElement.dataset.theme = app.theme() === 'dark' ? 'light' : 'dark';
     app.say(`colours: ${app.theme()}`);
@@ -76,7 +74,7 @@ function head({ facts, report }) {
   const first = processes?.[0]?.command ?? facts.lanes[0]?.process ?? facts.recording;
   const ranks = new Set(threads.filter((thread) => thread.rank != null).map((thread) => thread.rank)).size;
   const pids = new Set(threads.map((thread) => thread.pid)).size;
-  document.title = `${facts.recording} – gaspbpf`;
+  document.title = `${plain(facts.recording)} – gaspbpf`;
   document.getElementById('job').textContent = plain(first);
   const parts = [
     `watched for ${format.time(facts.end_ns - facts.start_ns)}`,

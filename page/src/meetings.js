@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Barriers and collective operations: who comes late, and how much.
-import { count, part, several, time } from './figures.js';
-import { h } from './make.js';
-import { People } from './people.js';
+import { part, several, time } from './figures.js';
+import { beware, find, h } from './make.js';
+import { People, siteLabel } from './people.js';
 import { table } from './tables.js';
 import { chooser, valued } from './charts.js';
 
 const BARS = 32;
 
 const names = (people, group) => `${group.event}, ${several(group.members.length, 'member')}`;
+
+/** The lines that such meetings are called from. */
+function places(report, group) {
+  const sites = report.events.find(({ name }) => name === group.event)?.sites ?? [];
+  return sites.length ? h('p', {}, `${group.event} is called at `, sites.slice(0, 8).map((site, i) => [i ? ', ' : '',
+    find([siteLabel(site), group.event], siteLabel(site), `${siteLabel(site)}: look for its calls in the timeline`)]),
+  sites.length > 8 ? ` and ${sites.length - 8} more lines` : '', '.') : null;
+}
 
 /** The members, latest first: how long after the first one they come, on average. */
 function arrivals(people, group) {
@@ -40,6 +48,7 @@ export const meetings = {
     section.append(
       h('p', { class: 'intro' }, 'Barriers and collective operations, put together from the calls of all members: how far apart they '
         + 'come, and what that costs the others.'),
+      ...beware(report, people),
       table(app, {
         name: 'meetings', caption: 'Meetings (spread: from the first that comes to the last, on average; others wait: all of them, until the last comes)',
         rows: all, sort: '-others_wait_ns',
@@ -55,7 +64,7 @@ export const meetings = {
       }),
       h('h3', {}, 'Who comes when'),
       ...chooser('Meeting', all.slice(0, 200).map((group) => [names(people, group), group]), (group) => [
-        arrivals(people, group),
+        places(report, group), arrivals(people, group),
         table(app, {
           name: 'meeting.members', caption: `Members of ${names(people, group)}`, rows: group.members, sort: '-late_ns',
           columns: [
@@ -67,6 +76,5 @@ export const meetings = {
             { key: 'persistent', title: 'Always the last', text: (is) => is ? 'yes' : 'no' },
           ],
         })]));
-    section.append(h('p', { class: 'muted' }, `${count(all.length)} groups of members in all.`));
   },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Memory: who has how much, what grows, which lines it comes from.
 import { axis, chart } from './charts.js';
-import { bytes, rate, several, time } from './figures.js';
+import { bytes, rate, several, short, time } from './figures.js';
 import { h, legend } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
@@ -29,7 +29,7 @@ function overTime(app, people, heaps, { start_ns: start, end_ns: end }) {
       read: (i) => `at ${time(xs[i] - start)}: ${drawn.map((heap, k) => ys[k][i] != null ? `${name(heap)} ${bytes(ys[k][i])}` : null).filter(Boolean).join('; ')}`,
       options: () => ({
         scales: { x: { time: false }, y: { range: (u, low, high) => [0, high * 1.05 || 1] } },
-        axes: [axis(app, { values: (u, marks) => marks.map((s) => time(s * 1e9).replace(/\.?0+ /, ' ')) }), axis(app, { size: 80, values: (u, marks) => marks.map(bytes) })],
+        axes: [axis(app, { values: (u, marks) => marks.map((s) => short(time(s * 1e9))) }), axis(app, { size: 80, values: (u, marks) => marks.map(bytes) })],
         series: [{}, ...drawn.map((heap, k) => ({ stroke: app.colour(colours[k]), width: 1.5, dash: [5, 4], spanGaps: true, points: { show: true, size: 7, fill: app.colour(colours[k]) } }))],
       }),
     }),

@@ -38,7 +38,7 @@ export const cpu = {
     const people = new People(report);
     const { starved = [], bound = [], intervals = [] } = report.scheduling ?? {};
     const isStarved = new Set(starved.map(({ pid, tid }) => `${pid}/${tid}`));
-    const of = (key) => (t) => t.observed_ns && t[key] != null ? t[key] / t.observed_ns : null;
+    const of = (key) => (t) => t.observed_ns && t[key] != null ? Math.min(1, t[key] / t.observed_ns) : null;
     section.append(
       h('p', { class: 'intro' }, 'A thread that could run and had no CPU is late for everything, and that is no fault of the code. '
         + 'The shares are of the time from its first observed call to its end.'),

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What people call a thread, a place in the source, a part of a run: as the text report does.
-import { some } from './figures.js';
+import { part, some } from './figures.js';
+
+/** 0-2, 5 */
+function ranges(ranks, most) {
+  const found = [];
+  for (const rank of [...new Set(ranks)].sort((a, b) => a - b)) {
+    const last = found[found.length - 1];
+    if (last && rank === last[1] + 1) last[1] = rank;
+    else found.push([rank, rank]);
+  }
+  return some(found.map(([from, to]) => from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`), most);
+}
 
 /** The threads of a report by pid and tid, and what they are called. */
 export class People {
@@ -57,8 +68,18 @@ export class People {
     return rank != null ? `${this.rank(rank)} ${name}` : name;
   }
 
+  /** ranks 0-2, 5; or the threads by name */
   some(list, most = 4) {
+    const ranks = (list ?? []).map(({ pid, tid, rank }) => tid === pid || tid == null ? this.processes.get(pid)?.rank ?? rank : null);
+    if (ranks.length > 1 && ranks.every((rank) => rank != null)) return `${this.units.get(ranks[0]) ?? 'rank'}s ${ranges(ranks, most)}`;
     return some((list ?? []).map((who) => this.thread(who)), most);
+  }
+
+  /** Who has most of it, where that is uneven: worker-2: 93 %, 4 threads */
+  mostOf(list, key) {
+    const all = list.reduce((sum, one) => sum + one[key], 0);
+    const most = [...list].sort((a, b) => b[key] - a[key])[0];
+    return list.length > 1 && most[key] >= 2 * all / list.length ? `${this.thread(most)}: ${part(most[key], all, 0)}, ${list.length} threads` : this.some(list, 3);
   }
 
   /** ns since the beginning of the recording */

@@ -4,7 +4,7 @@ import uPlot from 'uplot';
 import { axis, chart } from './charts.js';
 import { bar } from './threads.js';
 import { colourOf, groups, legendOf } from './groups.js';
-import { count, part, percent, several, share, time } from './figures.js';
+import { count, part, percent, several, share, short, time } from './figures.js';
 import { details, h, legend, link } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
@@ -52,8 +52,8 @@ function plot(app, data, people, of) {
       end_ns: start + xs[i].x + (rows[i][3] ?? rows[i][1] ?? of.mean_ns) }),
     options: () => ({
       scales: { x: { time: false }, y: { range: (u, low, high) => [0, high * 1.05 || 1] } },
-      axes: [axis(app, { values: (u, marks) => marks.map((s) => time(s * 1e9).replace(/\.?0+ /, ' ')) }),
-        axis(app, { size: 80, values: (u, marks) => marks.map((ns) => time(ns).replace(/\.?0+ /, ' ')) })],
+      axes: [axis(app, { values: (u, marks) => marks.map((s) => short(time(s * 1e9))) }),
+        axis(app, { size: 80, values: (u, marks) => marks.map((ns) => short(time(ns))) })],
       series: [{},
         { stroke: app.colour('accent'), width: 0, paths: () => null, points: { show: true, size: 4, fill: app.colour('accent'), width: 0 } },
         { stroke: app.colour('muted'), width: 2, spanGaps: true, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
@@ -100,7 +100,7 @@ function outlierTable(app, people, of) {
 }
 
 function one(app, data, people, of) {
-  const place = h('div', { style: { 'min-height': '300px' } });
+  const place = h('div', { class: 'later' });
   app.loaded.then(() => place.append(plot(app, data, people, of)));
   return [
     h('p', {}, h('b', {}, `${several(of.iterations, 'iteration')}`), ` of ${of.by_job ? 'all threads together' : people.some(of.threads, 3)}, `

@@ -93,12 +93,12 @@ class Table {
     this.heads = this.shown.map((column) => this.head(column));
     this.count = h('span', { class: 'rows', id: `${id}-rows` });
     const scroll = h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': id },
-      h('table', {}, h('caption', { id }, caption), h('thead', {}, h('tr', {}, this.heads)), this.body));
+      h('table', { 'aria-labelledby': id }, h('thead', {}, h('tr', {}, this.heads)), this.body));
     if (this.all.length === 0) {
       put(this.element, h('p', { class: 'caption' }, caption), h('p', { class: 'muted' }, this.empty ?? 'Nothing of this kind.'));
       return;
     }
-    put(this.element, scroll, this.tools(caption));
+    put(this.element, h('p', { class: 'caption', id }, caption), scroll, this.tools(caption));
   }
 
   head(column) {
@@ -125,8 +125,8 @@ class Table {
     if (this.all.length > this.page) tools.append(this.before, this.after, this.more);
     tools.append(this.count,
       button('copy as CSV', async () => said(await copy(this.csv()) ? `copied ${figures.several(this.rows.length, 'row')}` :
-        'this browser does not let a page copy; save it'), `Copy as CSV: ${caption}`),
-      button('save CSV', () => save(this.csv(), `${this.name}.csv`), `Save as CSV: ${caption}`));
+        'this browser does not let a page copy; save it'), `copy as CSV: ${caption}`),
+      button('save CSV', () => save(this.csv(), `${this.name}.csv`), `save CSV: ${caption}`));
     return tools;
   }
 
@@ -155,13 +155,13 @@ class Table {
 
   text(row) {
     if (!this.words.has(row))
-      this.words.set(row, this.shown.map((column) => `${this.cell(column, row, true)}`).join(' ').toLowerCase());
+      this.words.set(row, this.shown.map((column) => `${this.cell(column, row, true)}`).join('\n').toLowerCase());
     return this.words.get(row);
   }
 
   filter(text) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    this.rows = this.all.filter((row) => words.every((word) => this.text(row).includes(word)));
+    const wanted = text.trim().toLowerCase();
+    this.rows = this.all.filter((row) => this.text(row).includes(wanted));
     this.at = 0;
     this.sort();
   }

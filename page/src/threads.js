@@ -4,9 +4,10 @@ import { colourOf, groups, legendOf } from './groups.js';
 import { part, several, share, time } from './figures.js';
 import { h, legend, link, put } from './make.js';
 import { People } from './people.js';
+import { strip } from './strip.js';
 import { table } from './tables.js';
 
-const BARS = 64;
+const BARS = 32;
 
 const timesOf = (thread) => thread.estimated_group_ns ?? thread.group_ns ?? {};
 
@@ -76,9 +77,9 @@ function columns(people, threads) {
     { key: 'lost', title: 'Lost', kind: 'count', help: 'calls that are not on the timeline' },
     { key: 'observed_ns', only: 'csv' },
     { key: 'cpu_ns', title: 'CPU', kind: 'time', help: 'it ran, of the time from its first call on',
-      text: (v, t) => share(v != null && t.observed_ns ? v / t.observed_ns : null) },
+      text: (v, t) => share(v != null && t.observed_ns ? Math.min(1, v / t.observed_ns) : null) },
     { key: 'run_queue_ns', title: 'no CPU', kind: 'time', help: 'it could run, and had no CPU (queued), of that time',
-      text: (v, t) => share(v != null && t.observed_ns ? v / t.observed_ns : null) },
+      text: (v, t) => share(v != null && t.observed_ns ? Math.min(1, v / t.observed_ns) : null) },
   ];
 }
 
@@ -95,6 +96,8 @@ export const threads = {
       legend(legendOf(all.map(timesOf))),
       h('ul', { class: 'bars all' }, h('li', {}, h('b', {}, 'all together'),
         h('div', { class: 'track' }, bar(partsOf(sum), wall || 1, `All threads together: ${spoken(sum, wall)}`)))),
+      ...[all.length > BARS ? strip(app, { threads: all, times: timesOf, name: (thread) => people.thread(thread),
+        go: (thread) => app.gotoInstance({ ...thread, start_ns: people.start, end_ns: people.start + thread.wall_ns }) }) : null].filter(Boolean),
       h('div', {}, bars(app, people, all)),
       table(app, { name: 'threads', caption: 'Time per thread (shares: of the thread\'s own time; ~: estimated, as calls are missing)',
         columns: columns(people, all), rows: all }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Who is waited for, what calls wait for, and how efficient the run is as a whole.
 import { count, part, share, time } from './figures.js';
-import { details, h } from './make.js';
+import { beware, details, h } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
 import { valued } from './charts.js';
@@ -110,6 +110,7 @@ export const waiting = {
     const parts = [
       h('p', { class: 'intro' }, 'A call that waits is not the cause: whoever it waits for is. The first table divides all waiting '
         + 'time among what the late ones did meanwhile.'),
+      beware(report, people),
       report.delays ? causes(app, people, report.delays) : null,
       report.wait_states ? waits(app, people, report) : null,
       report.efficiency ? efficiencies(report.efficiency) : null];
