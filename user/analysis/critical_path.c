@@ -63,8 +63,11 @@ static int work(void *state, const struct related_work *work)
 {
 	struct critical_path *s = state;
 	struct deed deed = deed_of_work(&s->sites, work);
-	uint32_t number = did(s, &deed, work->end - work->start);
+	uint32_t number;
 
+	if (work->waits)
+		return 0; /* its path will be that of the other: go_on() */
+	number = did(s, &deed, work->end - work->start);
 	return number == NO_INDEX ? -ENOMEM : paths_add(s->paths, work->thread, work->start, work->end, number);
 }
 
@@ -82,6 +85,29 @@ static int call(void *state, const struct related_call *call, const struct waite
 		error = paths_add(s->paths, call->thread, start, call->end, number);
 	paths_end_call(s->paths, call->thread);
 	return error;
+}
+
+/* Others may be told to go on from here. */
+static int pass(void *state, uint32_t thread, uint64_t time)
+{
+	struct critical_path *s = state;
+	int error = paths_begin_call(s->paths, thread, time);
+
+	paths_end_call(s->paths, thread);
+	return error;
+}
+
+static int go_on(void *state, const struct gone_on *gone_on)
+{
+	struct critical_path *s = state;
+	const struct related_call *call = &gone_on->call;
+	struct deed deed = deed_of_call(&s->sites, call);
+	uint32_t number = did(s, &deed, call->end - call->start);
+
+	if (number == NO_INDEX)
+		return -ENOMEM;
+	return paths_wait(s->paths, call->thread, gone_on->of, call->start)
+		       ?: paths_add(s->paths, call->thread, call->start, call->end, number);
 }
 
 static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
@@ -385,7 +411,7 @@ static void critical_path_free(void *state)
 	free(s);
 }
 
-static const struct relations_ops relations = { .work = work, .call = call };
+static const struct relations_ops relations = { .work = work, .call = call, .pass = pass, .go_on = go_on };
 
 const struct analysis analysis_critical_path = {
 	.name = "critical_path",
