@@ -12,10 +12,14 @@ from composed import call, compose, of_llvm, ranks, receive, region, send, threa
 pytestmark = pytest.mark.files
 
 
-def path_of(tmp_path, text):
+def report(tmp_path, text):
     result = gaspbpf.run("report", "--json", compose(tmp_path / "run.gasp", text))
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)["critical_path"]
+    return json.loads(result.stdout)
+
+
+def path_of(tmp_path, text):
+    return report(tmp_path, text)["critical_path"]
 
 
 def what(part):
@@ -129,6 +133,33 @@ def test_a_region_that_has_not_ended(tmp_path):
     text = threads(2) + "call 1 2010 3000 fn depth=1 end=under_way\n" + call(2, 2020, 2900, "fn")
     path = path_of(tmp_path, text + "call 1 2000 3000 GOMP_parallel site=omp.c:10 end=under_way\n")
     assert path["ends"]["tid"] == 1 and path["length_ns"] == 3000
+
+
+def team_of_three(count, share, gap):
+    """So many regions; the share of 2 lasts so long, those of the others 1,000; between regions the first one works."""
+    text, at = threads(3), 1000
+    for _ in range(count):
+        ended = at + max(share, 1000) + 20
+        text += region(at, ended, [(tid, at + 10, at + 10 + (share if tid == 2 else 1000)) for tid in (1, 2, 3)])
+        at = ended + gap
+    return text
+
+
+@pytest.mark.parametrize("share, gap, told", [(5000, 10, "uneven_region"), (1000, 5000, "serial_code")])
+def test_nothing_is_told_twice(tmp_path, share, gap, told):
+    kinds = {finding["kind"] for finding in report(tmp_path, team_of_three(50, share, gap))["findings"]}
+    assert told in kinds and "critical_path" not in kinds
+
+
+def test_what_a_region_waits_for_is_no_finding(tmp_path):
+    """Its threads are woken late, for all that is known."""
+    text, at = threads(2), 1000
+    for _ in range(50):
+        text += region(at, at + 10_000, [(1, at + 9000, at + 9500), (2, at + 9000, at + 9600)])
+        at += 10_020
+    seen = report(tmp_path, text)
+    assert figures(seen["critical_path"])[2, "overhead"] == 50 * 9000
+    assert "critical_path" not in {finding["kind"] for finding in seen["findings"]}
 
 
 def many(count, rnd, team):

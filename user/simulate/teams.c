@@ -488,8 +488,7 @@ int teams_open(struct sim *sim)
 
 		if (!sim->threads[i].last_team)
 			continue;
-		if (array_one_more(&list->beginners, &list->beginners_room, list->nbeginners,
-				   sizeof(*list->beginners)))
+		if (array_one_more(&list->beginners, &list->beginners_room, list->nbeginners, sizeof(*list->beginners)))
 			return -ENOMEM;
 		list->beginners[list->nbeginners++] = i;
 	}
