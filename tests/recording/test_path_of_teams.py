@@ -117,10 +117,35 @@ def test_ranks_with_teams(tmp_path):
 
 def test_a_share_of_an_unknown_region_goes_on_by_itself(tmp_path):
     """Two threads of the process are in regions at the time: which one's share it is nobody knows."""
-    first = region(2000, 3000, [(1, 2010, 2800), (3, 2030, 2900)])
-    second = region(2005, 3010, [(2, 2015, 2500), (4, 2040, 2950)], line=20)
+    first = region(2000, 3010, [(1, 2010, 2800), (3, 2030, 2900)])
+    second = region(2005, 3000, [(2, 2015, 2500), (4, 2040, 2950)], line=20)
     path = path_of(tmp_path, threads(4) + first + second)
-    assert path["changes"] == 0 and path["ends"]["tid"] == 2
+    assert path["changes"] == 0 and path["ends"]["tid"] == 1
+
+
+LATER = 5_000_000
+#: Of a thread that has nothing to do with the others: a recording of several chunks.
+FILLER = "".join(call(9, at, at + 1, "work") for at in range(3000, LATER, 20))
+
+
+def test_a_region_that_comes_long_after_a_share_of_it(tmp_path):
+    """The worker gives back a lock at the end of its share, for which another thread waits; the region lasts on."""
+    def lock(tid, start, end, symbol, depth=0):
+        return call(tid, start, end, f"pthread_mutex_{symbol}", mutex=0x1000, depth=depth)
+    text = (threads(9) + lock(2, 1100, 1105, "lock", 1) + lock(2, 2000, 2005, "unlock", 1) + call(2, 1050, 2010, "fn")
+            + FILLER + lock(3, 1200, LATER + 10, "lock") + lock(3, LATER + 50, LATER + 60, "unlock")
+            + call(1, 1010, LATER, "fn", depth=1) + call(1, 1000, LATER + 5, "GOMP_parallel", site="omp.c:10"))
+    found = figures(path_of(tmp_path, text))
+    assert found[2, "overhead"] == 50 and found[2, "share"] == 2000 - 1050 - 5 and found[1, "unknown"] == 1000
+
+
+def test_a_region_that_is_over_long_before_it_is_known_that_it_is_the_only_one(tmp_path):
+    """Another thread begins regions, too, and it is not heard of for long."""
+    text = threads(9) + region(100, 200, [(5, 110, 190)]) + region(1000, 2000, [(1, 1010, 1200), (2, 1050, 1900)])
+    path = path_of(tmp_path, text + FILLER + region(LATER, LATER + 10, [(5, LATER + 1, LATER + 9)])
+                   + call(1, LATER + 20, LATER + 30, "GOMP_taskwait"))
+    found = figures(path)
+    assert found[2, "overhead"] == 50 and found[2, "share"] == 850 and found[1, "overhead"] == 100
 
 
 def test_where_shares_are_missing_nothing_is_put_together(tmp_path):
@@ -155,10 +180,12 @@ def test_what_a_region_waits_for_is_no_finding(tmp_path):
     """Its threads are woken late, for all that is known."""
     text, at = threads(2), 1000
     for _ in range(50):
-        text += region(at, at + 10_000, [(1, at + 9000, at + 9500), (2, at + 9000, at + 9600)])
+        text += region(at, at + 10_000, [(1, at + 10, at + 500), (2, at + 9000, at + 9600)])
         at += 10_020
     seen = report(tmp_path, text)
-    assert figures(seen["critical_path"])[2, "overhead"] == 50 * 9000
+    part = seen["critical_path"]["parts"][0]
+    assert figures(seen["critical_path"])[2, "overhead"] == 50 * 9000 and what(part) == "overhead"
+    assert part["gain_ns"] == part["gain_at_most_ns"] == part["on_path_ns"] // 10
     assert "critical_path" not in {finding["kind"] for finding in seen["findings"]}
 
 
@@ -182,7 +209,7 @@ def many(count, rnd, team):
     return "".join(text), want
 
 
-@pytest.mark.parametrize("count, team", [(400, 5), (12_000, 3)])
+@pytest.mark.parametrize("count, team", [(400, 5), (20_000, 3)])
 def test_many_regions(tmp_path, count, team):
     """Over several chunks of a recording, whoever is late."""
     rnd = random.Random(count)
