@@ -192,6 +192,7 @@ struct def_node {
 	uint32_t pieces;     /* of so many straight lines is that what was added */
 	uint64_t bounds;     /* messages and meetings with others that bound its clock ... */
 	uint64_t violated;   /* ... and are violated by its times as they are now */
+	uint32_t cpus;       /* processors that its machine had; 0: not known */
 };
 
 /* From here on measurement of a process is off, or on again (controls.c). What was in progress then ended for that
@@ -306,6 +307,7 @@ struct def_run {
 	char *host, *kernel, *version;
 	char *boot;             /* the machine's boot id: recordings with the same one have one clock; NULL: not known
 				 */
+	uint32_t cpus;          /* processors that the machine had; 0: not known, or see the nodes */
 	char *rung;             /* "session", "multi", "perf" */
 	uint32_t budget;        /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
 	uint64_t own_cpu;       /* ns; CPU time that gaspbpf itself took; 0: not told */
