@@ -98,10 +98,10 @@ static GB_INLINE bool gb_op_has_source(const struct gb_op *op)
 /* The slots that the step fills: bit i for slot i. */
 static GB_INLINE gb_u32 gb_op_slots(const struct gb_op *op)
 {
-	gb_u32 count = op->kind == GB_OP_STACK_WORDS				   ? op->source
-		       : op->kind == GB_OP_TEXT					   ? GB_TEXT_WORDS
+	gb_u32 count = op->kind == GB_OP_STACK_WORDS                            ? op->source
+		       : op->kind == GB_OP_TEXT                                 ? GB_TEXT_WORDS
 		       : op->kind == GB_OP_PATH || op->kind == GB_OP_PATH_AGAIN ? GB_PATH_WORDS
-										   : 1;
+										: 1;
 
 	if (op->kind == GB_OP_TEXTS)
 		return ((1U << GB_TEXTS * GB_TEXTS_WORDS) - 1) << (GB_SLOTS - GB_TEXTS * GB_TEXTS_WORDS);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "export/formats.h"
-#include "export/page/shell.h"
+#include "export/page/page.h"
 #include "util/buffer.h"
 #include "util/log.h"
 
