@@ -22,6 +22,7 @@ enum gb_op_kind {
 	GB_OP_RESULT,    /* slot = the returned integer or pointer; at return only */
 	GB_OP_RESULT2,   /* slot = the second word of the result; at return only */
 	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
+	/* These fill several slots each: */
 	GB_OP_TEXT,  /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer
 		      */
 	GB_OP_TEXTS, /* slot[source] is the number of an event: what struct gb_texts has of it */
