@@ -2,7 +2,11 @@
 // Who sends how much to whom: a square for each pair of ranks, read by pointer and by keys.
 import { h } from './make.js';
 
-const SIDE = 620, LEAST = 1, MOST = 34, BLOCKS = 1024, LABEL = 48;
+const SIDE = 620,
+  LEAST = 1,
+  MOST = 34,
+  BLOCKS = 1024,
+  LABEL = 48;
 
 /** Pairs by block of ranks: where there are more ranks than squares, a square is several. */
 function grid(pairs, ranks, valueOf) {
@@ -25,23 +29,46 @@ function grid(pairs, ranks, valueOf) {
  * measures: [{ title, of(cell), text(value) }], name(rank), read(from, to, cell): the sentence of a square
  */
 export function heatmap(app, { pairs, ranks, measures, name, read, label }) {
-  let measure = measures[0], view, at = [0, 0], cell = 0;
+  let measure = measures[0],
+    view,
+    at = [0, 0],
+    cell = 0;
   const canvas = h('canvas', { role: 'img', 'aria-label': label });
   const words = h('p', { class: 'readout', role: 'status' }, 'Point at a square, or move with the arrow keys.');
   const scale = h('p', { class: 'muted' });
-  const box = h('div', { class: 'heat', tabindex: '0', role: 'group', 'aria-label': `${label}. Arrow keys move from square to square.` }, canvas);
-  const buttons = measures.map((one) => h('button', { type: 'button', 'aria-pressed': String(one === measure),
-    on: { click: () => { measure = one; draw(); } } }, one.title));
+  const box = h(
+    'div',
+    { class: 'heat', tabindex: '0', role: 'group', 'aria-label': `${label}. Arrow keys move from square to square.` },
+    canvas,
+  );
+  const buttons = measures.map((one) =>
+    h(
+      'button',
+      {
+        type: 'button',
+        'aria-pressed': String(one === measure),
+        on: {
+          click: () => {
+            measure = one;
+            draw();
+          },
+        },
+      },
+      one.title,
+    ),
+  );
 
   const rankOf = (block) => {
-    const first = ranks[block * view.size], last = ranks[Math.min(ranks.length, (block + 1) * view.size) - 1];
+    const first = ranks[block * view.size],
+      last = ranks[Math.min(ranks.length, (block + 1) * view.size) - 1];
     return first === last ? name(first) : `${name(first)} to ${last}`;
   };
 
   function draw() {
     view = grid(pairs, ranks, measure.of);
     cell = Math.max(LEAST, Math.min(MOST, Math.floor(SIDE / view.n)));
-    const side = view.n * cell, ratio = Math.min(2, window.devicePixelRatio || 1);
+    const side = view.n * cell,
+      ratio = Math.min(2, window.devicePixelRatio || 1);
     for (const button of buttons) button.setAttribute('aria-pressed', String(button.textContent === measure.title));
     canvas.width = (side + LABEL) * ratio;
     canvas.height = (side + LABEL) * ratio;
@@ -63,8 +90,10 @@ export function heatmap(app, { pairs, ranks, measures, name, read, label }) {
     draws.globalAlpha = 1;
     axes(draws, side);
     if (view.n > 0) mark(draws);
-    scale.textContent = values.length ? `Pale to full: ${measure.text(Math.exp(least))} to ${measure.text(Math.exp(most))} (each step the same `
-      + 'factor); empty: nothing. From: left; to: top.' : 'Nothing was sent between ranks that are known.';
+    scale.textContent = values.length
+      ? `Pale to full: ${measure.text(Math.exp(least))} to ${measure.text(Math.exp(most))} (each step the same ` +
+        'factor); empty: nothing. From: left; to: top.'
+      : 'Nothing was sent between ranks that are known.';
   }
 
   function axes(draws, side) {
@@ -97,7 +126,8 @@ export function heatmap(app, { pairs, ranks, measures, name, read, label }) {
   }
 
   canvas.addEventListener('pointermove', (event) => {
-    const column = Math.floor((event.offsetX - LABEL) / cell), row = Math.floor((event.offsetY - LABEL) / cell);
+    const column = Math.floor((event.offsetX - LABEL) / cell),
+      row = Math.floor((event.offsetY - LABEL) / cell);
     if (row !== at[0] || column !== at[1]) move(row, column);
   });
   box.addEventListener('keydown', (event) => {
@@ -108,7 +138,14 @@ export function heatmap(app, { pairs, ranks, measures, name, read, label }) {
   });
   draw();
   app.onTheme(draw);
-  const whole = h('div', { class: 'chart' }, h('p', { class: 'controls', role: 'group', 'aria-label': 'What the squares show' }, buttons), scale, box, words);
+  const whole = h(
+    'div',
+    { class: 'chart' },
+    h('p', { class: 'controls', role: 'group', 'aria-label': 'What the squares show' }, buttons),
+    scale,
+    box,
+    words,
+  );
   whole.redraw = draw;
   return whole;
 }
