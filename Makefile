@@ -60,6 +60,10 @@ ifneq ($(OTF2),)
 else
   SOURCES := $(filter-out user/export/otf2/%,$(SOURCES))
 endif
+# The page of `export -o run.html`, of which `make page` makes one file: in the source package it is there. Without it: all but that.
+PAGE     := $(firstword $(wildcard page/page.html build/page/page.html))
+PAGE_IS  := $(shell mkdir -p $(BUILD); echo '$(PAGE)' | cmp -s - $(BUILD)/page.name || echo '$(PAGE)' > $(BUILD)/page.name)
+CPPFLAGS += $(if $(PAGE),-DGASPBPF_PAGE='"$(PAGE)"')
 OBJECTS  := $(SOURCES:user/%.c=$(OBJ)/%.o)
 LIBRARY  := $(BUILD)/libgaspbpf.a
 SKELS    := $(patsubst bpf/%.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -101,6 +105,8 @@ $(BUILD)/%.o: user/%.c | $(SKELS)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(OBJ)/export/otf2.o $(OBJ)/export/otf2/library.o: $(BUILD)/otf2.name
+$(OBJ)/export/page.o $(OBJ)/export/page/shell.o: $(BUILD)/page.name
+$(OBJ)/export/page/shell.o: $(PAGE)
 
 $(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h) vmlinux/vmlinux.h
 	$(call say,BPF,$@)
@@ -198,6 +204,8 @@ install: gaspbpf gaspbpf-toolhost $(BUILD)/gaspbpf.1
 	sed 's#](docs/#](#g' README.md > $(DESTDIR)$(prefix)/share/doc/gaspbpf/README.md
 	install -m 644 docs/events/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/events
 	install -m 644 docs/analyses/*.md $(DESTDIR)$(prefix)/share/doc/gaspbpf/analyses
+	install -d $(DESTDIR)$(prefix)/share/gaspbpf/examples
+	install -m 644 $(wildcard examples/*.c) $(DESTDIR)$(prefix)/share/gaspbpf/examples
 	install -d $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 644 $(wildcard examples/monitor/*) service/gaspbpf.service service/gaspbpf.conf $(DESTDIR)$(prefix)/share/gaspbpf/monitor
 	install -m 755 service/gaspbpf-generator $(DESTDIR)$(prefix)/share/gaspbpf/monitor

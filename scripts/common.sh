@@ -35,6 +35,14 @@ install_packages() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
+# The page of `export -o run.html`, of npm's packages. An npm that is there is taken, wherever it is from.
+make_page() {
+    [ ! -e page/page.html ] || return 0
+    command -v npm >/dev/null || install_packages page
+    say "making the page of export -o run.html"
+    as_owner make -s page
+}
+
 # Runs a command as the owner of the checkout, so that no file in it becomes root's.
 as_owner() {
     local owner

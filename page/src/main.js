@@ -3,6 +3,7 @@
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import './timeline.css';
+import './views.css';
 import { loadFirst, loadRest } from './data.js';
 import { element, pause, plain } from './dom.js';
 import * as format from './format.js';
@@ -72,7 +73,7 @@ function head({ facts, report }) {
   const first = processes?.[0]?.command ?? facts.lanes[0]?.process ?? facts.recording;
   const ranks = new Set(threads.filter((thread) => thread.rank != null).map((thread) => thread.rank)).size;
   const pids = new Set(threads.map((thread) => thread.pid)).size;
-  document.title = `${facts.recording} – gaspbpf`;
+  document.title = `${plain(facts.recording)} – gaspbpf`;
   document.getElementById('job').textContent = plain(first);
   const parts = [
     `watched for ${format.time(facts.end_ns - facts.start_ns)}`,

@@ -67,7 +67,7 @@ class Timeline {
       element('span', { class: 'tl-find' }, this.search, press('‹', 'the one found before (,)', () => this.nextMatch(-1)),
         press('›', 'the next one found (.)', () => this.nextMatch(1)), this.matches),
       element('span', {}, press('−', 'zoom out (S)', () => this.zoom(1.5)), press('+', 'zoom in (W)', () => this.zoom(1 / 1.5)),
-        press('All', 'the whole run (0)', () => this.all())),
+        press('All', 'All: the whole run (0)', () => this.all())),
       element('span', {}, this.arrowSwitch, this.pathSwitch, this.compactSwitch));
     const legend = element('div', { class: 'tl-legend', role: 'group', 'aria-label': 'What time was for: shown or hidden' },
       facts.groups.map((name, g) => {

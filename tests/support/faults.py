@@ -359,6 +359,8 @@ def wrong(scenario, result):
             found.append("printed something else, and did not say so")
         if scenario.output and (not scenario.output.exists() or scenario.output.read_bytes() != scenario.alone_file):
             found.append("wrote something else, and did not say so")
+    if result.status not in (0, None) and scenario.name.startswith("export") and scenario.output.exists():
+        found.append("left a file that is not whole")
     return found + left_behind(scenario, result)
 
 
@@ -445,6 +447,7 @@ def scenarios(target, folder):
                  exact=str),
         Scenario("export-pprof", ["export", recorded, "-o", folder / "x.pb.gz"], output=folder / "x.pb.gz", exact=str),
         Scenario("export-paje", ["export", recorded, "-o", folder / "x.paje"], output=folder / "x.paje", exact=str),
+        Scenario("export-html", ["export", recorded, "-o", folder / "x.html"], output=folder / "x.html", exact=str),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),

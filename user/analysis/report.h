@@ -86,4 +86,34 @@ int reporter_explain(struct reporter *reporter, unsigned number, FILE *out, cons
  * known. */
 int reporter_figure(struct reporter *reporter, const char *name, double *value);
 
+/* --- for who shows calls beside the report, after reporter_finish() -------------- */
+
+struct relations;
+
+/* ns, CLOCK_MONOTONIC: what the report's `recording` has as its start and end. */
+void reporter_times(const struct reporter *reporter, uint64_t *start, uint64_t *end);
+/* places: by thread of the definitions, where it stands in the report's `threads`; NO_INDEX: it does not. */
+void reporter_places(const struct reporter *reporter, uint32_t *places);
+/* Which calls belong together, in what reporter_read() has read, to be read again; NULL: it was not looked for. */
+struct relations *reporter_relations(const struct reporter *reporter);
+/* The groups that time is told by in `group_ns`, in their order: "wait"; NULL: no more. */
+const char *report_group(unsigned number);
+/* Which of them a call of this role is of. */
+unsigned report_group_of_role(enum role role);
+
+/* --- for who shows calls beside the report, after reporter_finish() (beside.c) --- */
+
+struct relations;
+
+/* ns, CLOCK_MONOTONIC: what the report's `recording` has as its start and end. */
+void reporter_times(const struct reporter *reporter, uint64_t *start, uint64_t *end);
+/* places: by thread of the definitions, where it stands in the report's `threads`; NO_INDEX: it does not. */
+void reporter_places(const struct reporter *reporter, uint32_t *places);
+/* Which calls belong together in what reporter_read() has read; NULL: it has not looked for that. */
+struct relations *reporter_relations(const struct reporter *reporter);
+/* The groups that the report has the time of (`group_ns`), in their order: "wait"; NULL: no more. */
+const char *report_group(unsigned number);
+/* Which of them calls of this role are of. */
+unsigned report_group_of_role(enum role role);
+
 #endif

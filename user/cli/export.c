@@ -14,8 +14,10 @@
 #include "cli/archive.h"
 #include "cli/cli.h"
 #include "cli/export_choice.h"
+#include "cli/unfinished.h"
 #include "export/export.h"
 #include "util/files.h"
+#include "util/format.h"
 #include "util/log.h"
 
 struct options {
@@ -23,9 +25,10 @@ struct options {
 	struct text_list outputs;
 	struct export_choice choice;
 	bool arrows;
+	uint64_t size; /* bytes of a page; 0: the usual limit */
 };
 
-enum { KEY_ARROWS = 0x900 };
+enum { KEY_ARROWS = 0x900, KEY_SIZE };
 
 static const struct argp_option option_list[] = {
 	{ "output", 'o', "FILE", 0, "Where to; the suffix chooses the format. May repeat", 0 },
@@ -33,6 +36,8 @@ static const struct argp_option option_list[] = {
 	  "Chrome trace: with arrows from call to call, for messages and for whom a call waits; it takes three times the "
 	  "CPU time",
 	  0 },
+	{ "html-size", KEY_SIZE, "SIZE", 0,
+	  "Page: at most so large (default 10M); of the calls that do not fit, the shortest, it has only sums", 0 },
 	{ 0 }
 };
 
@@ -40,6 +45,7 @@ static const char about[] = "Writes a recording in another format, which the suf
 			    "\vExamples:\n"
 			    "  gaspbpf export run.gasp -o run.json             for ui.perfetto.dev\n"
 			    "  gaspbpf export run.gasp -o run.speedscope.json  for speedscope.app\n"
+			    "  gaspbpf export run.gasp -o run.html             for any browser\n"
 			    "  gaspbpf export run.gasp -o run.otf2             for Vampir\n"
 			    "  gaspbpf export run.gasp -o run.parquet          a table, for SQL\n"
 			    "  gaspbpf export run.gasp -o run.pb.gz            for go tool pprof\n"
@@ -95,6 +101,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case KEY_ARROWS:
 		o->arrows = true;
 		return 0;
+	case KEY_SIZE:
+		if (parse_bytes(argument, &o->size) || !o->size)
+			argp_error(state, "--html-size %s: no size: say 10M or 500k, for example", log_safe(argument));
+		return 0;
 	case ARGP_KEY_ARG:
 		cli_take_recording(&o->recording, argument, state);
 		return 0;
@@ -128,11 +138,20 @@ static int export_archive(struct recording *recording, const char *from, const c
 	return error;
 }
 
+static int write_export(const struct exporter *exporter, struct recording *recording, const struct options *o, int fd,
+			int spare, const char *path)
+{
+	if (o->size && exporter->write_within)
+		return exporter->write_within(recording, fd, spare, path, o->size);
+	return exporter->write(recording, fd, spare, path);
+}
+
 static int export_to(struct recording *recording, const struct options *o, const char *path,
 		     const struct caller *caller)
 {
 	const struct exporter *exporter = exporter_for(path);
 	bool with_spare = exporter->needs_spare || (exporter->has_arrows && o->arrows);
+	struct unfinished file;
 	int error, fd, spare = -1;
 
 	if (is_same_file(path, o->recording)) {
@@ -144,11 +163,13 @@ static int export_to(struct recording *recording, const struct options *o, const
 	fd = file_create(path, caller);
 	if (fd < 0)
 		return fd;
+	unfinished_begin(&file, path, caller, fd);
 	if (with_spare)
 		spare = file_temporary();
-	error = with_spare && spare < 0 ? spare : exporter->write(recording, fd, spare, path);
+	error = with_spare && spare < 0 ? spare : write_export(exporter, recording, o, fd, spare, path);
 	if (spare >= 0)
 		close(spare);
+	unfinished_end(&file, error);
 	if (close(fd) && !error) {
 		error = -errno;
 		log_error("%s: cannot write: %s", log_safe(path), strerror(errno));

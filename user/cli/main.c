@@ -21,7 +21,7 @@ static const struct {
 	{ "top", command_top, "what a job is doing now, on a live screen" },
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "compare", command_compare, "what differs between runs, and is it more than chance; scaling series" },
-	{ "export", command_export, "a recording in another format: Chrome trace, speedscope, Parquet table ..." },
+	{ "export", command_export, "a recording in another format: a page, Chrome trace, Parquet table ..." },
 	{ "merge", command_merge, "the recordings of several nodes as one, their clocks set by each other" },
 	{ "job", command_job, "a job on many nodes: observed on all of them at once, as one recording" },
 	{ "replay", command_replay, "tell a GASP or PUPC tool library what a recording holds" },

@@ -170,6 +170,8 @@ static int write_exports(struct outputs *outputs)
 		err = target->archive ? archive_write(target->archive)
 				      : target->exporter->write(recording, target->fd, spare, target->path);
 		log_status("%s", "");
+		if (err && !target->archive)
+			file_give_back(target->path, &outputs->caller, target->fd);
 		first = first ?: err;
 	}
 	recording_close(recording);

@@ -2,8 +2,8 @@
 /*
  * top.c - gaspbpf top: what a job is doing now, on a screen that goes on, or once.
  *
- * The observation is that of record, without a recording: spans come from the rings, and live/ sums them up. For the
- * screen there are two processes (top/guard.c); this one measures and draws.
+ * How the job is observed says looking.h. For the screen there are two processes (top/guard.c); this one measures and
+ * draws.
  */
 #include <argp.h>
 #include <errno.h>
@@ -14,14 +14,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/observing.h"
-#include "cli/top_earlier.h"
+#include "cli/looking.h"
 #include "observe/command.h"
-#include "observe/control.h"
-#include "observe/cost.h"
-#include "observe/observe.h"
 #include "observe/launchers.h"
-#include "top/top.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
@@ -30,7 +25,6 @@
 #define FIRST_INTERVAL 300000000ULL /* ns; until there are figures to show */
 #define LEAST_INTERVAL 100000000ULL /* ns */
 #define MOST_INTERVAL 60000000000ULL
-#define INTERRUPTED_MS 2000 /* so long may a command take to end after ^C */
 
 struct options {
 	struct choice choice;
@@ -133,44 +127,13 @@ static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID
 
 struct run {
 	const struct options *options;
-	struct job job;
-	struct live *live;
-	struct top top;
-	struct earlier earlier;
-	char named[80];      /* what -p was given */
+	struct looking looking;
 	struct guard *guard; /* NULL: there is no screen */
 	struct screen *screen;
-	struct cost_meter cost;
 	int signals;
 	bool interrupted;  /* ^C: it went to the command, too */
 	uint64_t interval; /* ns */
-	uint64_t cpu;      /* ns; own CPU time at the look before */
 };
-
-static void locate(void *context, uint32_t site)
-{
-	capture_locate_site(context, site);
-}
-
-static void look(struct run *r, bool last)
-{
-	struct capture_totals totals;
-	uint64_t cpu = cost_own_cpu();
-	int err = live_look(r->live, last);
-
-	if (err)
-		log_debug("a look is incomplete: %s", strerror(-err));
-	totals = capture_totals(r->job.capture);
-	r->top.spans = totals.spans;
-	r->top.lost = totals.gaps > totals.lost ? totals.gaps : totals.lost;
-	r->top.summed = totals.summed;
-	r->top.skipped = totals.skipped;
-	r->top.alive = totals.alive;
-	r->top.own_cpu = live_interval(r->live) ? (double)(cpu - r->cpu) / live_interval(r->live) : 0;
-	r->cpu = cpu;
-	earlier_look(&r->earlier, &r->top);
-	cost_now(r->top.cost, &r->cost, r->job.capture, live_now(r->live));
-}
 
 static bool signalled(struct run *r)
 {
@@ -194,7 +157,7 @@ static bool do_keys(struct run *r, bool *redraw)
 	if (wish == SCREEN_FASTER && r->interval > LEAST_INTERVAL)
 		r->interval /= 2;
 	if (wish == SCREEN_END_COMMAND)
-		command_ask_to_end(&r->job); /* the screen goes with it */
+		command_ask_to_end(&r->looking.job); /* the screen goes with it */
 	*redraw |= wish != SCREEN_NOTHING;
 	return wish == SCREEN_QUIT;
 }
@@ -209,25 +172,25 @@ static void watch(struct run *r)
 		bool redraw = false;
 		uint64_t now;
 
-		job_serve(&r->job);
-		r->top.command = r->job.command_ended ? 0 : r->job.command;
+		job_serve(&r->looking.job);
+		r->looking.top.command = r->looking.job.command_ended ? 0 : r->looking.job.command;
 		redraw = screen_stop(r->screen);
-		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->job))
+		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->looking.job))
 			break;
 		now = clock_monotonic();
 		if (duration && now - started >= duration)
 			break;
 		if (r->screen && !screen_paused(r->screen) && now - looked >= r->interval) {
-			look(r, false);
+			looking_look(&r->looking, false);
 			looked = now;
 			redraw = true;
 		}
 		if (redraw)
 			screen_draw(r->screen);
 	}
-	launchers_finish(r->job.launchers);
+	launchers_finish(r->looking.job.launchers);
 	if (r->options->once)
-		look(r, true);
+		looking_look(&r->looking, true);
 }
 
 static const struct text_list nowhere; /* it writes no files */
@@ -238,15 +201,15 @@ static int start_command(struct run *r)
 	int before[3], nothing = open("/dev/null", O_RDWR | O_CLOEXEC), output, err;
 
 	if (!r->guard)
-		return job_start(&r->job, r->options->command, r->options->observing.scope,
+		return job_start(&r->looking.job, r->options->command, r->options->observing.scope,
 				 r->options->observing.ring_bytes, &nowhere);
 	output = guard_output(r->guard) >= 0 ? guard_output(r->guard) : nothing;
 	for (int fd = 0; fd < 3; fd++) {
 		before[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
 		dup2(fd ? output : nothing, fd);
 	}
-	err = job_start(&r->job, r->options->command, r->options->observing.scope, r->options->observing.ring_bytes,
-			&nowhere);
+	err = job_start(&r->looking.job, r->options->command, r->options->observing.scope,
+			r->options->observing.ring_bytes, &nowhere);
 	for (int fd = 0; fd < 3; fd++) {
 		dup2(before[fd], fd);
 		close(before[fd]);
@@ -255,76 +218,29 @@ static int start_command(struct run *r)
 	return err;
 }
 
-static int prepare(struct run *r, struct options *o)
-{
-	struct job *job = &r->job;
-	struct process_choice wanted;
-	int err = chooser_wanted(&wanted, &o->choice.who, &o->choice.pids);
-
-	err = err ?: cli_load_models(&job->models, &o->choice) ?: cli_need_rights();
-	if (err)
-		return err;
-	observing_prepare(&o->observing, job);
-	job->callers = true;
-	job->hold_children = true;
-	err = cli_new_plan(&job->plan, job->models, &o->choice);
-	job->control = control_open();
-	if (!err && o->command)
-		return start_command(r);
-	if (!err)
-		earlier_prepare(&r->earlier, job);
-	if (!err)
-		err = job_open(job, &wanted, o->observing.ring_bytes, &nowhere);
-	return err ?: job_attach(job, o->observing.scope);
-}
-
-/* "4242,4243" as the user has named them. NULL: none, or too many for a line. */
-static const char *name_processes(struct run *r, const struct pid_list *pids)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < pids->count && used < sizeof(r->named); i++)
-		used += snprintf(r->named + used, sizeof(r->named) - used, "%s%d", i ? "," : "", pids->pids[i]);
-	return used && used < sizeof(r->named) ? r->named : NULL;
-}
-
 /* The screen's own process: from here to the end of the observation. */
 static int observe(struct run *r, struct options *o)
 {
-	int err = prepare(r, o);
+	int err = looking_prepare(&r->looking, &o->choice, &o->observing);
 
+	if (!err)
+		err = o->command ? start_command(r)
+				 : looking_join(&r->looking, &o->choice, o->observing.scope, o->observing.ring_bytes);
+	err = err ?: looking_begin(&r->looking, &o->choice, &o->observing);
 	if (err)
 		return err;
-	r->live = live_new(r->job.capture, &r->job.definitions, r->job.models);
-	if (!r->live)
-		return -ENOMEM;
-	err = observing_limit(&o->observing, &r->job);
-	if (err)
-		return err;
-	live_begin(r->live, clock_monotonic());
-	if (!o->command)
-		earlier_open(&r->earlier, &r->job);
-	cost_begin(&r->cost, live_now(r->live));
-	r->cpu = cost_own_cpu();
-	r->top.live = r->live;
-	r->top.d = &r->job.definitions;
-	r->top.named = name_processes(r, &o->choice.pids);
-	r->top.locate = locate;
-	r->top.locate_context = r->job.capture;
-	r->top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
-	fprintf(stderr, "gaspbpf: observing %zu process%s; ^C to stop\n", r->job.nobserved,
-		r->job.nobserved == 1 ? "" : "es");
+	r->looking.top.view = (struct top_view){ .threads = o->threads, .sort = o->sort, .all = o->once };
 	if (r->guard) {
 		guard_screen(r->guard, true);
-		r->screen = screen_open(&r->top);
+		r->screen = screen_open(&r->looking.top);
 		if (!r->screen) {
 			guard_screen(r->guard, false);
 			return -ENOTTY;
 		}
-		look(r, false);
+		looking_look(&r->looking, false);
 		screen_draw(r->screen);
 	}
-	err = job_listen(&r->job, (int[]){ r->signals, r->screen ? STDIN_FILENO : -1 }, 2);
+	err = job_listen(&r->looking.job, (int[]){ r->signals, r->screen ? STDIN_FILENO : -1 }, 2);
 	if (!err)
 		watch(r);
 	if (r->screen) {
@@ -334,15 +250,12 @@ static int observe(struct run *r, struct options *o)
 	return err;
 }
 
-/* A command that runs on must not be a surprise. Nor is it said of one that is about to end. */
+/* A command that runs on must not be a surprise. */
 static void part_from_command(struct run *r)
 {
-	struct job *job = &r->job;
+	struct job *job = &r->looking.job;
 
-	for (int i = 0; r->interrupted && job->command && !job->command_ended && i < INTERRUPTED_MS / 10; i++) {
-		usleep(10000);
-		command_let_go(job, false);
-	}
+	looking_wait_for_command(&r->looking, r->interrupted);
 	if (!job->command || job->command_ended)
 		return;
 	if (r->guard)
@@ -356,14 +269,14 @@ static int leave(struct run *r, const struct options *o)
 {
 	int err = 0;
 
-	job_leave(&r->job, NULL);
+	job_leave(&r->looking.job, NULL);
 	part_from_command(r);
-	job_check_functions(&r->job);
+	job_check_functions(&r->looking.job);
 	if (o->once && o->json)
-		err = top_print_json(&r->top, stdout);
+		err = top_print_json(&r->looking.top, stdout);
 	else if (o->once)
-		err = top_print(&r->top, stdout, cli_width());
-	else if (!job_alive(&r->job))
+		err = top_print(&r->looking.top, stdout, cli_width());
+	else if (!job_alive(&r->looking.job))
 		fprintf(stderr, "gaspbpf: all that was observed has ended\n");
 	return err;
 }
@@ -375,11 +288,8 @@ static int run(struct options *o, struct guard *guard)
 
 	if (!err)
 		err = leave(&r, o);
-	status = job_status(&r.job);
-	top_free(&r.top);
-	earlier_close(&r.earlier);
-	live_free(r.live);
-	job_free(&r.job);
+	status = job_status(&r.looking.job);
+	looking_free(&r.looking);
 	return cli_status("top", err) ?: status;
 }
 

@@ -3,8 +3,7 @@
  * chrome_arrows.c - who sent what to whom, and who waited for whom, as arrows of a Chrome trace.
  *
  * An arrow is a pair of events, its begin ("ph":"s") and its end ("ph":"f"), with one id. A viewer ties each to the
- * call of that track that is in progress at its time ("bp":"e"). So it begins with the call that it comes from, and
- * ends in the call that it goes to, where that could go on.
+ * call of that track that is in progress at its time ("bp":"e").
  */
 #include "export/chrome_arrows.h"
 
@@ -13,16 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/arrows.h"
 #include "export/call.h"
 #include "export/spool.h"
-#include "simulate/relations.h"
-
-/* As it waits in the file. */
-struct arrow {
-	uint64_t begin, end; /* ns */
-	uint32_t from, to;   /* threads */
-	uint32_t name;       /* index of names[] */
-};
 
 struct chrome_arrows {
 	struct recording *recording, *whole; /* what was chosen of it, and all of it */
@@ -41,70 +33,24 @@ struct chrome_arrows {
 
 /* --- finding them ----------------------------------------------------------- */
 
-#define MESSAGE WAIT_STATES
-
-static const char *const names[] = {
-	[WAIT_AT_BARRIER] = "the last one comes",
-	[WAIT_AT_NXN] = "the last one comes",
-	[WAIT_LATE_BROADCAST] = "the root comes",
-	[WAIT_EARLY_REDUCE] = "the last one comes",
-	[WAIT_FOR_LOCK] = "lock is handed over",
-	[WAIT_AT_FENCE] = "the last one comes",
-	[WAIT_LATE_POST] = "memory is opened",
-	[WAIT_EARLY_WAIT] = "the last access ends",
-	[WAIT_FOR_PROGRESS] = "makes progress",
-	[WAIT_LATE_NOTIFY] = "notifies",
-	[MESSAGE] = "message",
-};
-
-/* The moment, or the last one that is in the call. */
-static uint64_t within(const struct related_call *call, uint64_t time)
+static int keep(void *context, const struct arrow *arrow)
 {
-	uint64_t last = call->end > call->start ? call->end - 1 : call->start;
-
-	return time < call->start ? call->start : time > last ? last : time;
-}
-
-static bool is_chosen(const struct chrome_arrows *a, const struct related_call *call)
-{
-	return recording_has_chosen(a->recording, call->thread, call->start, call->end);
-}
-
-static int keep(struct chrome_arrows *a, uint32_t name, const struct related_call *from, const struct related_call *to,
-		uint64_t time)
-{
-	struct arrow arrow = { from->start, within(to, time), from->thread, to->thread, name };
+	struct chrome_arrows *a = context;
 	struct buffer *piece;
-	int error;
+	int error = spool_room(a->spool, &a->found, &piece);
 
-	if (from->thread == to->thread || !is_chosen(a, from) || !is_chosen(a, to))
-		return 0;
-	error = spool_room(a->spool, &a->found, &piece);
 	if (error)
 		return error;
-	buffer_put(piece, &arrow, sizeof(arrow));
+	buffer_put(piece, arrow, sizeof(*arrow));
 	return piece->failed ? -ENOMEM : 0;
-}
-
-static int keep_message(void *context, const struct related_call *sends, const struct related_call *receives)
-{
-	return keep(context, MESSAGE, sends, receives, sends->end);
-}
-
-/* Who waits for a sender has the arrow of the message; who waits for a receiver sends it one. */
-static int keep_wait(void *context, const struct related_call *call, const struct waited *waited)
-{
-	if (!waited || !names[waited->state])
-		return 0;
-	return keep(context, waited->state, &waited->of, call, waited->until);
 }
 
 static void *find(void *context)
 {
 	struct chrome_arrows *a = context;
-	struct relations_ops ops = { .call = keep_wait, .message = keep_message, .context = a };
+	const struct arrows_ops ops = { .arrow = keep, .context = a };
 
-	a->error = relations_read(a->relations, &ops, NULL, NULL);
+	a->error = arrows_read(a->relations, a->recording, &ops);
 	return NULL;
 }
 
@@ -142,7 +88,7 @@ static void put_end(struct chrome_arrows *a, const struct arrow *arrow, bool beg
 	if (!begin)
 		json_key_string(j, "bp", "e");
 	json_key_uint(j, "id", a->put);
-	json_key_string(j, "name", names[arrow->name]);
+	json_key_string(j, "name", arrow_name(arrow->kind));
 	json_key_string(j, "cat", "arrow");
 	json_key_uint(j, "pid", pid);
 	json_key_uint(j, "tid", tid);

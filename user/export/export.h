@@ -27,6 +27,8 @@ struct exporter {
 	 * said.
 	 */
 	int (*write)(struct recording *recording, int fd, int spare, const char *name);
+	/* The same, with no more bytes than that, as far as something can be left out; NULL: nothing can. */
+	int (*write_within)(struct recording *recording, int fd, int spare, const char *name, uint64_t limit);
 };
 
 /* All of them, ended by a NULL. */

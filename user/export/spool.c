@@ -82,9 +82,9 @@ static int write_block(struct spool *spool, uint64_t number)
 }
 
 /* The inverse. */
-static int read_block(struct spool *spool, uint64_t number)
+static int read_block(const struct spool *spool, uint64_t number, struct block *block)
 {
-	char *data = (char *)&spool->block;
+	char *data = (char *)block;
 	size_t done = 0;
 
 	while (done < SPOOL_BLOCK) {
@@ -129,16 +129,17 @@ int spool_room(struct spool *spool, struct heap *heap, struct buffer **piece)
 int spool_read(struct spool *spool, const struct heap *heap, int (*take)(void *context, struct cursor *pieces),
 	       void *context)
 {
+	struct block block; /* its own: take() may put into another heap */
 	struct cursor rest;
 
-	for (uint64_t number = heap->first; number != heap->here; number = spool->block.head.next) {
-		int error = read_block(spool, number);
+	for (uint64_t number = heap->first; number != heap->here; number = block.head.next) {
+		int error = read_block(spool, number, &block);
 
-		if (!error && spool->block.head.size > BLOCK_ROOM)
+		if (!error && block.head.size > BLOCK_ROOM)
 			error = -EIO;
 		if (error)
 			return error;
-		struct cursor pieces = { .at = spool->block.data, .end = spool->block.data + spool->block.head.size };
+		struct cursor pieces = { .at = block.data, .end = block.data + block.head.size };
 
 		error = take(context, &pieces);
 		if (error)

@@ -406,7 +406,12 @@ void recording_late_span(const struct recording *r, size_t index, struct span *s
 
 const struct definitions *recording_definitions(const struct recording *r)
 {
-	return r->own ? r->own : r->of ? &r->of->d : &r->d;
+	return r->own ? r->own : r->of ? recording_definitions(r->of) : &r->d;
+}
+
+const char *recording_name(const struct recording *r)
+{
+	return r->name;
 }
 
 bool recording_has_calls(const struct recording *r, const char *name)

@@ -265,18 +265,13 @@ static void put_locks(struct json *j, const struct top *top)
 	json_end_array(j);
 }
 
-int top_print_json(struct top *top, FILE *out)
+static void put_all(struct json *j, const struct top *top)
 {
-	struct json *j = malloc(sizeof(*j));
-	int err;
-
-	if (!j)
-		return -ENOMEM;
-	json_init_file(j, out, true);
 	json_object(j);
 	json_key_uint(j, "now_ns", live_now(top->live));
 	json_key_uint(j, "interval_ns", live_interval(top->live));
 	json_key_uint(j, "since_start_ns", live_since(top->live));
+	json_key_bool(j, "ended", top->ended);
 	json_key(j, "loss");
 	json_object(j);
 	json_key_uint(j, "delivered", top->spans);
@@ -286,11 +281,37 @@ int top_print_json(struct top *top, FILE *out)
 	json_end_object(j);
 	json_key(j, "own_cpu");
 	json_double(j, top->own_cpu);
+	json_key_string(j, "cost", top->cost);
 	put_processes(j, top);
 	put_threads(j, top);
 	put_meetings(j, top);
 	put_locks(j, top);
 	json_end_object(j);
+}
+
+int top_write_json(const struct top *top, json_write_fn write, void *context)
+{
+	struct json *j = malloc(sizeof(*j));
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	json_init(j, write, context, false);
+	put_all(j, top);
+	err = json_finish(j);
+	free(j);
+	return err;
+}
+
+int top_print_json(const struct top *top, FILE *out)
+{
+	struct json *j = malloc(sizeof(*j));
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	json_init_file(j, out, true);
+	put_all(j, top);
 	err = json_finish(j);
 	free(j);
 	if (!err && (fputc('\n', out) == EOF || fflush(out)))

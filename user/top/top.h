@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "live/live.h"
+#include "util/json.h"
 
 /* What the user has chosen to see. */
 struct top_view {
@@ -61,6 +62,7 @@ struct top {
 	double own_cpu;                        /* share of one CPU, in the interval */
 	size_t alive;                          /* processes */
 	int command;                           /* pid of what was started for this and runs; 0: nothing does */
+	bool ended;                            /* no more looks come */
 	const struct top_earlier *earlier;     /* one for each process that is in such a call */
 	size_t nearlier;
 	const char *named; /* what `gaspbpf stuck -p` takes; NULL: nothing to look at by itself */
@@ -120,7 +122,9 @@ void top_event_text(const struct top *top, const struct top_row *row, const stru
 
 /* One interval, or all, on `out`. 0 or -errno. */
 int top_print(struct top *top, FILE *out, unsigned width);
-int top_print_json(struct top *top, FILE *out);
+int top_print_json(const struct top *top, FILE *out);
+/* The same on one line. */
+int top_write_json(const struct top *top, json_write_fn write, void *context);
 
 /* --- the screen (screen.c) ------------------------------------------------ */
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Looks at a page as a reader does, in a browser, and prints what it has seen as JSON: tests/page/test_page_views.py
+// says what that must be.
+//
+//   node looks.mjs chromium|firefox PAGE LOOK...
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const modules = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'page', 'node_modules');
+const require = createRequire(join(modules, 'x.js'));
+const { default: puppeteer } = await import(require.resolve('puppeteer-core'));
+
+const programs = { chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr' };
+const [browserName, file, ...wanted] = process.argv.slice(2);
+
+/** All that is closed at first. */
+const openAll = (page) => page.evaluate(() => {
+  for (const part of document.querySelectorAll('details')) part.open = true;
+  return new Promise((go) => setTimeout(go, 50));
+});
+
+async function axeIn(page, scheme) {
+  await page.evaluate((theme) => {
+    document.documentElement.dataset.theme = theme;
+  }, scheme);
+  await openAll(page);
+  return page.evaluate(async () => {
+    const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ target, failureSummary }) =>
+      `${target.join(' ')} (${failureSummary.replace(/\s+/g, ' ')})`).join('; ')}`);
+  });
+}
+
+const looks = {
+  /** Violations of accessibility, with all sections open. */
+  async axe(page) {
+    await page.evaluate(require('node:fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+    return { light: await axeIn(page, 'light'), dark: await axeIn(page, 'dark') };
+  },
+
+  /** The table of events: sorted by a key press and by a click, filtered, as CSV. */
+  async tables(page) {
+    const cells = (column) => page.$$eval('[data-table="events"] tbody tr', (rows, i) => rows.map((row) => row.children[i].textContent), column);
+    const sorts = () => page.$$eval('[data-table="events"] th[aria-sort]', (heads) => heads.map((head) => [head.dataset.key, head.getAttribute('aria-sort')]));
+    const seen = { first: await sorts() };
+    await page.focus('[data-table="events"] th[data-key="calls"] button');
+    await page.keyboard.press('Enter');
+    seen.down = [await sorts(), await cells(2)];
+    await page.click('[data-table="events"] th[data-key="calls"] button');
+    seen.up = [await sorts(), await cells(2)];
+    seen.csv = await page.$eval('[data-table="events"]', (one) => one.table.csv());
+    const all = await page.$$eval('[data-table]', (tables) => tables.map((one) => [one.dataset.table, one.table.csv()]));
+    seen.tables = Object.fromEntries(all);
+    await page.evaluate(() => {
+      Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } }, configurable: true });
+    });
+    await page.type('[data-table="threads"] input[type="search"]', 'rank 1');
+    seen.filtered = await page.$$eval('[data-table="threads"] tbody tr', (rows) => rows.map((row) => row.children[0].textContent));
+    await page.$eval('[data-table="threads"] .tools button[aria-label^="copy"]', (button) => button.click());
+    seen.copied = await page.evaluate(() => new Promise((go) => setTimeout(() => go(window.copied), 50)));
+    return seen;
+  },
+
+  /** What the first screen says, and what a click on the first instance shows. */
+  async findings(page) {
+    const seen = await page.evaluate(() => ({
+      text: document.querySelector('#findings').innerText,
+      kinds: [...document.querySelectorAll('.finding')].map((one) => one.dataset.kind),
+      link: document.querySelector('.finding .goto:not(.find)')?.dataset.from,
+      linkTo: document.querySelector('.finding .goto:not(.find)')?.dataset.to,
+    }));
+    if (!seen.link) return seen;
+    await page.focus('.finding .goto:not(.find)');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
+    await new Promise((go) => setTimeout(go, 600));
+    seen.view = await page.evaluate(() => {
+      const { timeline } = window.gaspbpfPage;
+      return { from: timeline.from, to: timeline.to, lane: timeline.lane, panel: document.querySelector('.tl-panel')?.innerText };
+    });
+    await page.click('.finding .find');
+    await page.waitForFunction(() => /[1-9]/.test(document.querySelector('.tl-matches').textContent));
+    seen.found = await page.evaluate(() => [document.getElementById('tl-search').value, document.querySelector('.tl-matches').textContent]);
+    return seen;
+  },
+
+  /** Names of elements that only the page itself makes, and whether anything of the data was run. */
+  async hostile(page) {
+    await openAll(page);
+    return page.evaluate(() => ({
+      run: Boolean(window.gaspbpfRun), scripts: document.scripts.length,
+      made: document.querySelectorAll('img, iframe, object, embed, [onerror], [onclick], [onmouseover], [style*="url"]').length,
+      links: [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href')).filter((to) => !to.startsWith('#')),
+      text: document.body.innerText, title: document.title,
+    }));
+  },
+
+  /** As wide as the window? Do sections that come later move those above? */
+  async layout(page) {
+    await page.setViewport({ width: 400, height: 900 });
+    await openAll(page);
+    const narrow = await page.evaluate(() => document.documentElement.scrollWidth);
+    await page.setViewport({ width: 1300, height: 900 });
+    await page.reload();
+    await page.evaluate(() => { window.shifts = 0; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
+      window.shifts += entry.hadRecentInput ? 0 : entry.value; })).observe({ type: 'layout-shift', buffered: true }); });
+    await page.waitForFunction(() => document.documentElement.dataset.ready === 'all');
+    await new Promise((go) => setTimeout(go, 300));
+    return { narrow, shifts: await page.evaluate(() => window.shifts) };
+  },
+
+  sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
+
+  async pdf(page) {
+    await page.pdf({ path: `${file}.pdf`, format: 'A4', printBackground: true });
+    return { theme: await page.evaluate(() => document.documentElement.dataset.theme ?? null) };
+  },
+};
+
+const browser = await puppeteer.launch({ browser: browserName === 'chromium' ? 'chrome' : browserName, executablePath: programs[browserName], headless: true,
+  args: browserName === 'chromium' ? ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] : [] });
+try {
+  const seen = { errors: [], requests: [] };
+  for (const name of wanted) {
+    const page = await browser.newPage();
+    page.on('pageerror', (error) => seen.errors.push(String(error)));
+    page.on('console', (message) => message.type() === 'error' && seen.errors.push(message.text()));
+    page.on('dialog', (dialog) => { seen.errors.push('a dialog'); dialog.dismiss(); });
+    page.on('request', (request) => !/^(file|blob|data):/.test(request.url()) && seen.requests.push(request.url()));
+    await page.setViewport({ width: 1300, height: 1000 });
+    await page.goto(`file://${file}`);
+    await page.waitForFunction(() => document.documentElement.dataset.ready === 'all', { timeout: 60000 });
+    seen[name] = await looks[name](page);
+    await page.close();
+  }
+  console.log(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page of a recording, as readers see it: what it names, tables and their CSV, links, paper, keys, hostile names.
+
+In real browsers; one that is not there is left out, but for Chromium, which all else is tested in.
+"""
+import base64
+import csv
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import composed
+import gaspbpf
+
+pytestmark = pytest.mark.files
+LOOKS = gaspbpf.TOP / "tests" / "page" / "looks.mjs"
+MS = 10**6
+RANKS, LATE, STEPS = 8, 2, 30
+EVIL = ("</script><script>window.gaspbpfRun=1</script><img src=x onerror=window.gaspbpfRun=1>\"' "
+        "onmouseover=window.gaspbpfRun=1 \u202egnp\u0007 javascript:window.gaspbpfRun=1//")
+
+
+def job():
+    """Ranks that meet at a barrier each 10 ms. One of them comes 4 ms late, since it computes longer before slow.c:33."""
+    members = " ".join(map(str, range(RANKS)))
+    text = composed.ranks(RANKS) + "".join(f"comm {rank + 1} 4096 0 0 {members}\n" for rank in range(RANKS))
+    for step in range(STEPS):
+        begin = 10 * MS * step + MS
+        for rank in range(RANKS):
+            late = 4 * MS if rank == LATE else 0
+            text += composed.send(rank + 1, begin + 50_000 * rank, begin + 50_000 * rank + 20_000, (rank + 1) % RANKS,
+                                  tag=step, count=8 << rank, comm=4096, site="send.c:12,exchange")
+            text += composed.call(rank + 1, begin + MS + 50_000 * rank + late, begin + 5 * MS + 300_000, "MPI_Barrier",
+                                  **{"comm.id": 0, "comm.rank": rank, "site": "slow.c:33,solve"})
+    return text + f"end {10 * MS * STEPS}\n"
+
+
+def all_kinds():
+    """A process with all that has a section of its own: a lock, regions, memory, tasks, calls that were lost."""
+    us, workers = 1000, (11, 12)
+    text = "process 1 -1\n" + "".join(f"thread 1 {tid}\n" for tid in workers)
+    calls = [(us, 9 * us, 0, tid, "_starpu_cpu_driver_init", {"worker.id": tid - 11}) for tid in workers]
+    for at in range(10 * us, 4000 * us, 40 * us):
+        task = {"job.task": at, "job.kind": 0x100}
+        calls += [(at, at + us, 0, 1, "starpu_task_submit", {"task": at, "task.kind": 0x100, "task.internal": 0, "result": 0}),
+                  (at + 2 * us, at + 2 * us, 0, 1, "_starpu_push_task", task),
+                  (at + 4 * us, at + 9 * us, 0, 11, "_starpu_driver_start_job", {"worker.id": 0, **task}),
+                  (at + 10 * us, at + 10 * us, 0, 11, "_starpu_handle_job_termination", task),
+                  (at + 11 * us, at + 12 * us, 0, 1, "malloc", {"nbytes": 4096, "returnptr": at, "site": "leak.c:5,lose"})]
+        for tid, late in zip(workers, (0, 100)):
+            calls += [(at + 20 * us + late, at + 22 * us + late * 9, 0, tid, "pthread_mutex_lock", {"mutex": 64, "site": "lock.c:7,take"}),
+                      (at + 23 * us + late * 10, at + 23 * us + late * 10 + 100, 0, tid, "pthread_mutex_unlock", {"mutex": 64})]
+        calls += [(at + 30 * us, at + 37 * us, 0, 1, "GOMP_parallel", {"site": "omp.c:10,main"}),
+                  (at + 31 * us, at + 33 * us, 1, 1, "fn", {}), (at + 31 * us, at + 36 * us, 0, 12, "fn", {})]
+    for start, end, depth, tid, symbol, values in sorted(calls, key=lambda call: (call[1], -call[0])):
+        if start == end:
+            text += f"atomic {tid} {start} {symbol} " + " ".join(f"{key}={value}" for key, value in values.items()) + "\n"
+        else:
+            text += composed.call(tid, start, end, symbol, depth=depth, **values)
+    return text + f"lost 11 5\nscheduled 1 {10**9} {5 * 10**8} {4 * 10**8} 2 0\nend {10**9}\n"
+
+
+def report(recording, *options):
+    result = gaspbpf.run("report", recording, *options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def look(page, *looks, browser="chromium"):
+    result = subprocess.run(["node", LOOKS, browser, page, *looks], capture_output=True, text=True,
+                            timeout=gaspbpf.PATIENCE)
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout)
+    assert seen["requests"] == [] and seen["errors"] == []
+    return seen
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The recording, and its page."""
+    if not (gaspbpf.TOP / "page" / "node_modules" / "puppeteer-core").exists() or not shutil.which("chromium"):
+        pytest.skip("'make page', and Chromium")
+    folder = tmp_path_factory.mktemp("page")
+    recording = composed.compose(folder / "run.gasp", job())
+    page = folder / "run.html"
+    result = gaspbpf.run("export", recording, "-o", page)
+    assert result.returncode == 0, result.stderr
+    return recording, page
+
+
+@pytest.fixture(scope="module")
+def seen(pages):
+    return look(pages[1], "axe", "tables", "findings", "layout", "pdf", "hostile")
+
+
+def test_who_is_late_where_and_what_it_gives(pages, seen):
+    finding = json.loads(report(pages[0], "--json"))["findings"][0]
+    text = seen["findings"]["text"]
+    assert seen["findings"]["kinds"][0] == finding["kind"] == "delay"
+    assert finding["text"] in text
+    assert re.search(rf"Who\s+rank {LATE}\n", text) and "slow.c:33 in solve" in text
+    assert re.search(r"It would give\s+1\d\d\.\d ms \(\d+\.\d % of the run\) shorter; simulated", text)
+    assert "No call was lost" in text
+
+
+def test_a_link_of_a_finding_shows_its_instance(pages, seen):
+    data = json.loads(report(pages[0], "--json"))
+    instance, start = data["findings"][0]["instances"][0], data["recording"]["start_ns"]
+    view = seen["findings"]["view"]
+    begin, end = instance["start_ns"] - start, instance["end_ns"] - start
+    assert view["from"] < begin and end < view["to"] < begin + 3 * (end - begin)
+    assert data["threads"][view["lane"]]["tid"] == instance["tid"]
+
+
+def test_a_place_finds_its_calls(seen):
+    asked, found = seen["findings"]["found"]
+    assert asked == '"slow.c:33 in solve" longest' and f"{RANKS * STEPS}" in found
+
+
+def test_tables_are_sorted_by_key_and_click(seen):
+    tables = seen["tables"]
+    key, down, up = "calls", *(tables[way] for way in ("down", "up"))
+    assert down[0] == [[key, "descending"]] and up[0] == [[key, "ascending"]]
+    figures = [int(cell.replace(",", "")) for cell in down[1]]
+    assert figures == sorted(figures, reverse=True) and len(set(figures)) > 1
+    assert [int(cell.replace(",", "")) for cell in up[1]] == sorted(figures)
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("table, key", [("events", "name"), ("threads", "tid"), ("communication.pairs", None),
+                                        ("delays.causes", None), ("critical_path.parts", None), ("meetings", "event")])
+def test_csv_has_the_figures_of_the_report(pages, seen, table, key):
+    """Columns of the same name are the report's, in any order of rows; what labels are, people read."""
+    labels = {"name", "does", "where", "threads", "members", "last", "share", "waiting", "who"}
+    options = [] if table == "events" else ["--section", table]
+    theirs, ours = rows_of(report(pages[0], *options, "--csv")), rows_of(seen["tables"]["tables"][table])
+    columns = (set(theirs[0]) & set(ours[0])) - labels
+    assert len(columns) >= 3 and len(theirs) == len(ours)
+    for column in columns:
+        assert sorted(row[column] for row in theirs) == sorted(row[column] for row in ours), column
+    if key:
+        assert key in ours[0]
+
+
+def test_a_filter_leaves_rows_that_copies_have(seen):
+    assert seen["tables"]["filtered"] == ["rank 1"]
+    assert [row["rank"] for row in rows_of(seen["tables"]["copied"])] == ["1"]
+
+
+def test_no_violation_of_accessibility(seen):
+    assert seen["axe"] == {"light": [], "dark": []}
+
+
+def test_no_violation_in_the_other_sections(tmp_path):
+    page = tmp_path / "all.html"
+    result = gaspbpf.run("export", composed.compose(tmp_path / "all.gasp", all_kinds()), "-o", page)
+    assert result.returncode == 0, result.stderr
+    seen = look(page, "axe", "layout", "sections")
+    assert {"locks", "regions", "tasks", "memory", "cpu", "flame", "unseen"} <= set(seen["sections"])
+    assert seen["axe"] == {"light": [], "dark": []} and seen["layout"]["narrow"] == 400
+
+
+def test_narrow_screens_and_what_comes_late(seen):
+    assert seen["layout"]["narrow"] == 400
+    assert seen["layout"]["shifts"] < 0.02
+
+
+def test_on_paper(pages, seen):
+    if not shutil.which("pdftotext"):
+        pytest.skip("pdftotext")
+    text = subprocess.run(["pdftotext", "-layout", f"{pages[1]}.pdf", "-"], capture_output=True, text=True,
+                          check=True).stdout
+    words = re.sub(r"\s+", " ", text)
+    assert json.loads(report(pages[0], "--json"))["findings"][0]["text"] in words
+    assert "slow.c:33 in solve" in words and "Time per thread" in words
+    assert "copy as CSV" not in words and "Filter" not in words
+    assert seen["pdf"]["theme"] is None, "the screen's colours are back"
+
+
+def spoilt(value, key=""):
+    """All texts of it with markup and more behind them; but those that are words of the format."""
+    if isinstance(value, dict):
+        return {name: spoilt(inside, name) for name, inside in value.items()}
+    if isinstance(value, list):
+        return [spoilt(inside, key) for inside in value]
+    words = ("kind", "how", "gain", "group", "role", "does", "phase", "state", "leak", "groups")
+    return f"{value} {EVIL}" if isinstance(value, str) and key not in words else value
+
+
+def spoil(page, to):
+    """The same page, with hostile names in each field of its data."""
+    def block(match):
+        value = spoilt(json.loads(gzip.decompress(base64.b64decode(match[2]))))
+        return match[1] + base64.b64encode(gzip.compress(json.dumps(value).encode())).decode() + match[3]
+
+    text = re.sub(r'(<script type="application/x-gaspbpf" id="gaspbpf-(?:facts|report)">)([^<]*)(</script>)', block,
+                  page.read_text())
+    to.write_text(text)
+    return to
+
+
+def test_hostile_names_are_text(pages, seen, tmp_path):
+    clean, evil = seen["hostile"], look(spoil(pages[1], tmp_path / "evil.html"), "hostile")["hostile"]
+    assert not evil["run"]
+    for what in ("scripts", "made", "links"):
+        assert evil[what] == clean[what], what
+    assert "<img src=x onerror=" in evil["text"] and "\u202e" not in evil["text"] + evil["title"]
+    assert "\\u202egnp" in evil["text"]
+
+
+def test_nothing_stands_out(pages, tmp_path):
+    recording = composed.compose(tmp_path / "calm.gasp", composed.ranks(2) + f"end {100 * MS}\n")
+    page = tmp_path / "calm.html"
+    assert gaspbpf.run("export", recording, "-o", page).returncode == 0
+    text = look(page, "findings")["findings"]["text"]
+    assert "Nothing stands out" in text and "Looked for: " in text and "locks that threads wait for" in text
+
+
+@pytest.mark.skipif(not shutil.which("firefox-esr"), reason="Firefox")
+def test_in_firefox(pages):
+    seen = look(pages[1], "tables", "findings", browser="firefox")
+    assert seen["tables"]["down"][0] == [["calls", "descending"]]
+    assert seen["findings"]["kinds"][0] == "delay" and seen["findings"]["view"]["to"] > seen["findings"]["view"]["from"]
