@@ -3,7 +3,7 @@
 // ends with 0 if all is right; test_page_browser.py runs it.
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
-import { makeJob } from '../../page/dev/sample.mjs';
+import { Bytes, makeJob } from '../../page/dev/sample.mjs';
 import { loadFirst, loadRest } from '../../page/src/data.js';
 import * as format from '../../page/src/format.js';
 import { addLeftOut, addSelfTimes, inProgress, ownTime } from '../../page/src/timeline_calls.js';
@@ -39,6 +39,25 @@ for (let i = 0; i < calls.n; i++) {
   const up = calls.parent[i];
   assert.equal(up >= 0, calls.level[i] > 0);
   if (up >= 0) assert.ok(calls.start[up] <= calls.start[i] && end(i) <= end(up) && calls.level[up] === calls.level[i] - 1);
+}
+
+// Numbers of any length, up to what a number can be.
+{
+  const long = [0, 127, 128, 2 ** 28 - 1, 2 ** 28, 2 ** 32 + 5, 2 ** 45 + 3, 2 ** 53 - 1];
+  const columns = Array.from({ length: 7 }, () => new Bytes()), bytes = new Bytes();
+  for (const number of long) {
+    columns[0].varint(0);
+    columns[1].varint(number);
+    for (const k of [2, 6]) columns[k].u8(0);
+    for (const k of [3, 4, 5]) columns[k].varint(0);
+  }
+  columns.forEach((column) => bytes.column(column));
+  const lanes = [{ ...job.facts.lanes[0], calls: long.length, first: 0 }], none = new Bytes();
+  none.u32(0);
+  none.varint(0);
+  const some = { ...job, facts: { ...job.facts, lanes }, calls: bytes.done(), bins: none.done() };
+  assert.deepEqual([...(await load(some)).calls.duration], long);
+  for (const cut of [1, 20, 40]) await assert.rejects(load({ ...some, calls: some.calls.subarray(0, some.calls.length - cut) }), /damaged/);
 }
 
 // Calls in progress, and whose time it is.

@@ -58,6 +58,8 @@ async function byMouse(page, { planted, facts }) {
     live: await page.$eval('#live', (one) => one.textContent) });
   await page.mouse.click(at.x, at.y, { count: 2 });
   out.fit = await view(page);
+  await page.click('.tl-bar > span:nth-child(3) button:nth-child(1)'); // no arrows over what is looked at
+  await page.evaluate(() => window.gaspbpfPage.timeline.clear());
   await drawn(page);
   const centre = await spot(page, planted.lane, middle), lock = facts.groups.indexOf('lock') + 1;
   const quiet = { x: centre.x + 40, y: centre.y + 5 }; // where no letters are
@@ -143,12 +145,17 @@ async function hostile(browser) {
   await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
   await page.keyboard.press('Enter');
   await drawn(page);
+  const matches = await page.$eval('.tl-matches', (one) => one.textContent);
+  await page.$eval('#tl-search', (one) => { one.value = ''; });
+  await page.type('#tl-search', 'gnp.exe');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => /gnp/.test(document.querySelector('.tl-panel').innerText), { timeout: 20000 });
   const out = await page.evaluate(() => ({
     images: document.querySelectorAll('img').length, scripts: document.querySelectorAll('script').length,
-    title: document.title, panel: document.querySelector('.tl-panel').innerText, matches: document.querySelector('.tl-matches').textContent,
+    title: document.title, panel: document.querySelector('.tl-panel').innerText,
     marks: /[\u202a-\u202e\u0000-\u0008]/.test(document.body.innerText),
   }));
-  out.job = await page.$eval('#job', (one) => one.textContent);
+  Object.assign(out, { matches, job: await page.$eval('#job', (one) => one.textContent) });
   watched = false;
   out.policy = await page.evaluate(async () => {
     const broken = [];
