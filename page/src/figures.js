@@ -21,7 +21,8 @@ function scaled(value, scales, digits, slack, smallest) {
   const scale = scales.find(([size]) => value >= size * (1 - slack));
   if (!scale) return `${Math.round(value)} ${smallest}`;
   const whole = value / scale[0];
-  return `${whole.toFixed(Math.max(0, digits - (whole < 10 ? 1 : whole < 100 ? 2 : 3)))} ${scale[1]}`;
+  const places = Math.max(0, digits - (whole < 10 ? 1 : whole < 100 ? 2 : 3));
+  return `${(Math.round((value * 10 ** places) / scale[0]) / 10 ** places).toFixed(places)} ${scale[1]}`;
 }
 
 export const time = (ns) => (!known(ns) ? '-' : ns < 0 ? `-${time(-ns)}` : scaled(ns, times, 4, 5e-5, 'ns'));

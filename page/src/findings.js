@@ -4,6 +4,7 @@ import { count, part, percent, several, time } from './figures.js';
 import { details, find, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
 import { People } from './people.js';
+import { brief } from './threads.js';
 
 const SHOWN = 10,
   LINKS = 5,
@@ -335,25 +336,31 @@ export const findings = {
     const cards = together(causes).map((list) =>
       list[0].kind === 'unreturned' ? shortCard(list) : card(app, people, list[0], list.number, data),
     );
+    const parts = [
+      cautions(report),
+      causes.length
+        ? h(
+            'p',
+            { class: 'intro' },
+            'What stands out: causes first, and among them what could give most. A click on a ' +
+              'time shows it in the timeline.',
+          )
+        : null,
+      causes.length ? h('ol', { class: 'findings' }, cards.slice(0, SHOWN)) : nothing(report, all),
+      cards.length > SHOWN
+        ? details(`${several(cards.length - SHOWN, 'more finding')}`, () =>
+            h('ol', { class: 'findings' }, cards.slice(SHOWN)),
+          )
+        : null,
+      rest.map((finding) => h('p', { class: 'notice' }, finding.text)),
+    ];
     section.append(
-      ...[
-        ...cautions(report),
-        causes.length
-          ? h(
-              'p',
-              { class: 'intro' },
-              'What stands out: causes first, and among them what could give most. A click on a ' +
-                'time shows it in the timeline.',
-            )
-          : null,
-        ...(causes.length ? [h('ol', { class: 'findings' }, cards.slice(0, SHOWN))] : nothing(report, all)),
-        cards.length > SHOWN
-          ? details(`${several(cards.length - SHOWN, 'more finding')}`, () =>
-              h('ol', { class: 'findings' }, cards.slice(SHOWN)),
-            )
-          : null,
-        ...rest.map((finding) => h('p', { class: 'notice' }, finding.text)),
-      ].filter(Boolean),
+      h(
+        'div',
+        { class: 'first' },
+        h('div', {}, parts),
+        report.threads?.length ? brief(app, people, report.threads) : null,
+      ),
     );
   },
 };

@@ -133,7 +133,7 @@ export function surety({ confidence }) {
     ]
       .filter(Boolean)
       .join('; '),
-    test && `Told from here on: ${test}.`,
+    test && `It is told from this on: ${test}.`,
   ];
 }
 

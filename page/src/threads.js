@@ -7,7 +7,8 @@ import { People } from './people.js';
 import { strip } from './strip.js';
 import { table } from './tables.js';
 
-const BARS = 32;
+const BARS = 32,
+  BRIEF = 12;
 
 const timesOf = (thread) => thread.estimated_group_ns ?? thread.group_ns ?? {};
 
@@ -57,6 +58,35 @@ function line(app, people, thread, longest) {
         { style: { width: `${(100 * thread.wall_ns) / (longest || 1)}%` } },
         bar(partsOf(times), thread.wall_ns || 1, `${name}: ${spoken(times, thread.wall_ns)}`),
       ),
+    ),
+  );
+}
+
+/** The same in short, for the first screen: all together, and the first ones. */
+export function brief(app, people, threads) {
+  const sum = sumOf(threads),
+    wall = threads.reduce((ns, thread) => ns + thread.wall_ns, 0);
+  const longest = threads.reduce((most, { wall_ns: ns }) => Math.max(most, ns), 0);
+  return h(
+    'div',
+    { class: 'brief', role: 'group', 'aria-label': 'Time per thread, in short' },
+    h('h3', {}, 'Time per thread'),
+    h(
+      'ul',
+      { class: 'bars' },
+      h(
+        'li',
+        {},
+        h('b', {}, 'all together'),
+        bar(partsOf(sum), wall || 1, `All threads together: ${spoken(sum, wall)}`),
+      ),
+      threads.slice(0, BRIEF).map((thread) => line(app, people, thread, longest)),
+    ),
+    legend(legendOf([sum]).map(({ colour, label }) => ({ colour, label }))),
+    h(
+      'p',
+      {},
+      h('a', { href: '#threads' }, threads.length > BRIEF ? `All ${threads.length} threads, and figures` : 'Figures'),
     ),
   );
 }
