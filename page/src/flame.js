@@ -171,7 +171,7 @@ function pathTable(app, { facts, nodes, root }) {
 
 export const flame = {
   id: 'flame',
-  title: 'Calls inside of calls',
+  title: 'Flame graph',
   late: true,
   needs: ({ facts }) => facts.calls?.drawn > 0,
   async render(section, data, app) {
@@ -182,7 +182,8 @@ export const flame = {
       h(
         'p',
         { class: 'intro' },
-        `All threads together, by event and line; the outermost calls are on top, and what they call is below. ` +
+        `Calls inside of calls, all threads together, by event and line; the outermost calls are on top, ` +
+          `and what they call is below. ` +
           `As wide as the time in calls; colours as in the timeline. ${
             facts.calls.left_out
               ? `Made of the ${several(facts.calls.drawn, 'call')} that are in this file one by ` +

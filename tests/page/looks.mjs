@@ -154,6 +154,25 @@ const looks = {
     return { narrow, shifts: await page.evaluate(() => window.shifts) };
   },
 
+  /** What charts say when they are read by keys. */
+  async keys(page) {
+    const readBy = async (selector, ...keys) => {
+      await page.focus(selector);
+      for (const key of keys) await page.keyboard.press(key);
+      return page.$eval(
+        selector,
+        (box) => (box.querySelector('.readout') ?? box.parentElement.querySelector('.readout')).textContent,
+      );
+    };
+    return {
+      heat: await readBy('#communication .heat', 'ArrowRight', 'ArrowRight'),
+      sizes: await readBy('#communication .chart[role="group"]', 'Home', 'ArrowRight'),
+      iterations: await readBy('#phases .chart[role="group"]', 'End'),
+      flame: await readBy('#flame .flame button[tabindex="0"]', 'ArrowDown').catch(() => ''),
+      flameName: await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+    };
+  },
+
   sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
 
   async pdf(page) {

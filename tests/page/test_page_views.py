@@ -99,7 +99,7 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seen(pages):
-    return look(pages[1], "axe", "tables", "findings", "layout", "pdf", "hostile")
+    return look(pages[1], "axe", "tables", "findings", "layout", "pdf", "hostile", "keys")
 
 
 def test_who_is_late_where_and_what_it_gives(pages, seen):
@@ -153,6 +153,14 @@ def test_csv_has_the_figures_of_the_report(pages, seen, table, key):
         assert sorted(row[column] for row in theirs) == sorted(row[column] for row in ours), column
     if key:
         assert key in ours[0]
+
+
+def test_charts_are_read_by_keys(seen):
+    keys = seen["keys"]
+    assert keys["heat"].startswith("from rank 0 to rank 1: 30 operations, 240 B, 8 B each on average")
+    assert keys["sizes"].startswith("16 B up to 32 B: 30 operations, 480 B in all")
+    assert "median 10.00 ms" in keys["iterations"] or "an iteration of 10.00 ms" in keys["iterations"]
+    assert re.match(r"GASP_MPI_BARRIER at slow.c:33 in solve: 8\d\d.\d ms, 9\d.\d % of the time in", keys["flameName"])
 
 
 def test_a_filter_leaves_rows_that_copies_have(seen):
