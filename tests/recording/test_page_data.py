@@ -127,7 +127,8 @@ def check_bins(page, threads):
                 assert events[number][event] == max(events[number].values())
             expected = times.get(number, {})
             assert set(shares) == set(expected)
-            assert all(share >= 1 and abs(share - min(expected[group] * 255 / width, 255)) <= 1 for group, share in shares.items())
+            assert all(share >= 1 and abs(share - min(expected[group] * 255 / width, 255)) <= 1
+                       for group, share in shares.items())
     assert sum(count for bins in lanes for count, _, _ in bins.values()) == page.facts["calls"]["left_out"]
 
 
