@@ -105,8 +105,8 @@ $(BUILD)/%.o: user/%.c | $(SKELS)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(OBJ)/export/otf2.o $(OBJ)/export/otf2/library.o: $(BUILD)/otf2.name
-$(OBJ)/export/page.o $(OBJ)/export/page/shell.o: $(BUILD)/page.name
-$(OBJ)/export/page/shell.o: $(PAGE)
+$(foreach place,$(sort $(OBJ) build/fuzz/user),$(place)/export/page.o $(place)/export/page/shell.o): $(BUILD)/page.name
+$(foreach place,$(sort $(OBJ) build/fuzz/user),$(place)/export/page/shell.o): $(PAGE)
 
 $(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(wildcard include/gaspbpf/*.h) vmlinux/vmlinux.h
 	$(call say,BPF,$@)

@@ -14,10 +14,11 @@ try {
   const page = await browser.newPage();
   await page.setViewport({ width: 1600, height: 1000 });
   await page.evaluateOnNewDocument(() => {
-    const seen = window.seen = { first: 0, all: 0, ready: 0, block: 0 };
+    const seen = (window.seen = { first: 0, all: 0, ready: 0, block: 0 });
     let before = performance.now();
     const watch = () => {
-      const now = performance.now(), root = document.documentElement?.dataset ?? {};
+      const now = performance.now(),
+        root = document.documentElement?.dataset ?? {};
       seen.block = Math.max(seen.block, now - before);
       before = now;
       if (root.ready && !seen.first) seen.first = now;
@@ -31,37 +32,50 @@ try {
   await page.waitForFunction(() => window.seen?.ready > 0, { timeout: 120000 });
   const load = await page.evaluate(() => ({
     first_paint_ms: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null,
-    first_ms: window.seen.first, loaded_ms: window.seen.all, ready_ms: window.seen.ready, longest_block_ms: window.seen.block,
+    first_ms: window.seen.first,
+    loaded_ms: window.seen.all,
+    ready_ms: window.seen.ready,
+    longest_block_ms: window.seen.block,
   }));
   const zooms = [];
   for (const nearer of [1, 10, 100, 1000, 10000, 100000]) {
-    zooms.push(await page.evaluate(async (by) => {
-      const t = window.gaspbpfPage.timeline;
-      t.show(t.data.facts.length * 0.3, t.data.facts.length * 0.3 + t.data.facts.length / by);
-      if (by === 1) t.zoom(0.9);
-      const frame = () => new Promise(requestAnimationFrame);
-      await frame(); await frame();
-      const frames = [], own = [];
-      for (let i = 0, before = performance.now(); i < 60; i++) {
-        t.pan(i < 30 ? -0.01 : 0.01);
+    zooms.push(
+      await page.evaluate(async (by) => {
+        const t = window.gaspbpfPage.timeline;
+        t.show(t.data.facts.length * 0.3, t.data.facts.length * 0.3 + t.data.facts.length / by);
+        if (by === 1) t.zoom(0.9);
+        const frame = () => new Promise(requestAnimationFrame);
         await frame();
-        const now = performance.now();
-        frames.push(now - before);
-        own.push(t.took);
-        before = now;
-      }
-      const zoomed = [];
-      for (let i = 0; i < 30; i++) {
-        t.zoom(i < 15 ? 1 / 1.03 : 1.03);
         await frame();
-        zoomed.push(t.took);
-      }
-      const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
-      return { nearer: by, frame_ms: mean(frames), slowest_ms: Math.max(...frames), paint_ms: mean(own), slowest_paint_ms: Math.max(...own),
-        zoom_paint_ms: mean(zoomed) };
-    }, nearer));
+        const frames = [],
+          own = [];
+        for (let i = 0, before = performance.now(); i < 60; i++) {
+          t.pan(i < 30 ? -0.01 : 0.01);
+          await frame();
+          const now = performance.now();
+          frames.push(now - before);
+          own.push(t.took);
+          before = now;
+        }
+        const zoomed = [];
+        for (let i = 0; i < 30; i++) {
+          t.zoom(i < 15 ? 1 / 1.03 : 1.03);
+          await frame();
+          zoomed.push(t.took);
+        }
+        const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+        return {
+          nearer: by,
+          frame_ms: mean(frames),
+          slowest_ms: Math.max(...frames),
+          paint_ms: mean(own),
+          slowest_paint_ms: Math.max(...own),
+          zoom_paint_ms: mean(zoomed),
+        };
+      }, nearer),
+    );
   }
-  const rounded = (value) => typeof value === 'number' ? Math.round(value * 10) / 10 : value;
+  const rounded = (value) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value);
   console.log(JSON.stringify({ browser: which, ...load, zooms }, (_, value) => rounded(value)));
 } finally {
   await browser.close();

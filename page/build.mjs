@@ -31,9 +31,16 @@ function packagesOf(metafile) {
 function licenceOf(name) {
   const folder = join(here, 'node_modules', name);
   const about = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const file = readdirSync(folder).sort().find((one) => /^licen[cs]e(\.|$)/i.test(one));
+  const file = readdirSync(folder)
+    .sort()
+    .find((one) => /^licen[cs]e(\.|$)/i.test(one));
   if (!file) fail(`${name} has no file with its licence`);
-  return { name, version: about.version, licence: about.license, text: readFileSync(join(folder, file), 'utf8').trim() };
+  return {
+    name,
+    version: about.version,
+    licence: about.license,
+    text: readFileSync(join(folder, file), 'utf8').trim(),
+  };
 }
 
 async function bundle(licences) {
@@ -61,7 +68,8 @@ function checkedScript(text) {
 
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-if (!existsSync(join(here, 'node_modules', 'esbuild'))) fail("the packages are not there: 'make page' gets them (npm ci)");
+if (!existsSync(join(here, 'node_modules', 'esbuild')))
+  fail("the packages are not there: 'make page' gets them (npm ci)");
 
 // Twice: the first time tells which packages are in it, the second has their licences.
 const packages = packagesOf((await bundle([])).metafile);
@@ -80,7 +88,11 @@ const policy = [
 ].join('; ');
 
 let page = readFileSync(join(here, 'src', 'index.html'), 'utf8');
-for (const [mark, text] of [['{{policy}}', policy], ['{{style}}', style], ['{{script}}', script]]) {
+for (const [mark, text] of [
+  ['{{policy}}', policy],
+  ['{{style}}', style],
+  ['{{script}}', script],
+]) {
   if (page.split(mark).length !== 2) fail(`index.html must have ${mark} once`);
   page = page.split(mark).join(text);
 }

@@ -53,10 +53,3 @@ as_owner() {
         runuser -u "$owner" -- "$@"
     fi
 }
-
-# The page of `export -o run.html`, which is a part of gaspbpf from then on. An npm of the machine's own will do.
-make_page() {
-    command -v npm >/dev/null || install_packages page
-    say "making the page of 'export -o run.html'"
-    as_owner make -s page
-}

@@ -16,11 +16,21 @@ export const executable = (which) => PLACES[which].find((path) => existsSync(pat
 export async function launch(which) {
   const home = mkdtempSync(join(tmpdir(), 'gaspbpf-page-'));
   const env = { ...process.env, HOME: home, TMPDIR: home, XDG_RUNTIME_DIR: home };
-  const browser = await puppeteer.launch(which === 'firefox'
-    ? { browser: 'firefox', executablePath: executable('firefox'), headless: true, env }
-    : { browser: 'chrome', executablePath: executable('chrome'), headless: true, env,
-      args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const browser = await puppeteer.launch(
+    which === 'firefox'
+      ? { browser: 'firefox', executablePath: executable('firefox'), headless: true, env }
+      : {
+          browser: 'chrome',
+          executablePath: executable('chrome'),
+          headless: true,
+          env,
+          args: ['--no-sandbox', '--disable-dev-shm-usage'],
+        },
+  );
   const close = browser.close.bind(browser);
-  browser.close = async () => { await close(); rmSync(home, { recursive: true, force: true, maxRetries: 3 }); };
+  browser.close = async () => {
+    await close();
+    rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+  };
   return browser;
 }

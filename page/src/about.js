@@ -10,13 +10,29 @@ export const about = {
   render(section, { facts }, app) {
     const { calls } = facts;
     section.append(
-      element('p', {}, `Made by gaspbpf ${plain(facts.gaspbpf)} from ${plain(facts.recording)}. `,
-        calls.left_out ? `${app.format.count(calls.drawn)} of ${app.format.count(calls.all)} calls are in this file one by `
-          + `one; ${app.format.count(calls.left_out)} shorter than ${app.format.time(calls.shorter_than_ns)} are in sums.`
+      element(
+        'p',
+        {},
+        `Made by gaspbpf ${plain(facts.gaspbpf)} from ${plain(facts.recording)}. `,
+        calls.left_out
+          ? `${app.format.count(calls.drawn)} of ${app.format.count(calls.all)} calls are in this file one by ` +
+              `one; ${app.format.count(calls.left_out)} shorter than ` +
+              `${app.format.time(calls.shorter_than_ns)} are in sums.`
           : `All ${app.format.count(calls.all)} calls are in this file. `,
-        ' The page asks no network for anything.'),
-      ...LICENCES.map((one) => element('details', {},
-        element('summary', {}, `${one.name} ${one.version} (${one.licence})`),
-        element('pre', { class: 'licence', tabindex: 0, role: 'region', 'aria-label': `Licence of ${one.name}` }, one.text))));
+        ' The page asks no network for anything.',
+      ),
+      ...LICENCES.map((one) =>
+        element(
+          'details',
+          {},
+          element('summary', {}, `${one.name} ${one.version} (${one.licence})`),
+          element(
+            'pre',
+            { class: 'licence', tabindex: 0, role: 'region', 'aria-label': `Licence of ${one.name}` },
+            one.text,
+          ),
+        ),
+      ),
+    );
   },
 };

@@ -8,8 +8,13 @@ import { bar } from './threads.js';
 const font = '12px system-ui, sans-serif';
 
 /** An axis in the page's colours. */
-export const axis = (app, more) => ({ stroke: app.colour('muted'), font, ticks: { stroke: app.colour('line') },
-  grid: { stroke: app.colour('line'), width: 1 }, ...more });
+export const axis = (app, more) => ({
+  stroke: app.colour('muted'),
+  font,
+  ticks: { stroke: app.colour('line') },
+  grid: { stroke: app.colour('line'), width: 1 },
+  ...more,
+});
 
 /**
  * A chart: label (what it shows, spoken), height, data (uPlot's), options() (uPlot's, made anew for each drawing),
@@ -18,8 +23,14 @@ export const axis = (app, more) => ({ stroke: app.colour('muted'), font, ticks: 
 export function chart(app, { label, height = 240, data, options, read, go }) {
   const box = h('div', { role: 'img', 'aria-label': label, style: { height: `${height}px` } });
   const words = h('p', { class: 'readout', role: 'status' });
-  const whole = h('div', { class: 'chart', role: 'group', tabindex: '0', 'aria-label': `${label}. Arrow keys read it point by point.` }, box, words);
-  let plot, at = -1;
+  const whole = h(
+    'div',
+    { class: 'chart', role: 'group', tabindex: '0', 'aria-label': `${label}. Arrow keys read it point by point.` },
+    box,
+    words,
+  );
+  let plot,
+    at = -1;
   const tell = (index) => {
     at = index;
     words.textContent = index == null || index < 0 ? '' : read(index);
@@ -28,8 +39,18 @@ export function chart(app, { label, height = 240, data, options, read, go }) {
     const width = box.clientWidth;
     if (!width) return;
     plot?.destroy();
-    plot = new uPlot({ width, height, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } }, ...options(),
-      hooks: { setCursor: [(u) => u.cursor.idx != null && tell(u.cursor.idx)] } }, data(), box);
+    plot = new uPlot(
+      {
+        width,
+        height,
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false } },
+        ...options(),
+        hooks: { setCursor: [(u) => u.cursor.idx != null && tell(u.cursor.idx)] },
+      },
+      data(),
+      box,
+    );
   };
   whole.addEventListener('keydown', (event) => {
     const last = data()[0].length - 1;
@@ -61,12 +82,22 @@ export function histogram(app, { label, bins, from, text, colour = 'accent', hei
   }
   const bars = uPlot.paths.bars({ size: [0.9, 60] });
   return chart(app, {
-    label, height, read: (i) => text(...filled[i]),
+    label,
+    height,
+    read: (i) => text(...filled[i]),
     data: () => [filled.map((_, i) => i), filled.map(([, number]) => number)],
     options: () => ({
-      scales: { x: { time: false, range: [-0.6, filled.length - 0.4] }, y: { range: (u, low, high) => [0, high || 1] } },
-      axes: [axis(app, { values: (u, marks) => marks.map((i) => Number.isInteger(i) && filled[i] ? from(filled[i][0]) : ''),
-        grid: { show: false } }), axis(app, { size: 76 })],
+      scales: {
+        x: { time: false, range: [-0.6, filled.length - 0.4] },
+        y: { range: (u, low, high) => [0, high || 1] },
+      },
+      axes: [
+        axis(app, {
+          values: (u, marks) => marks.map((i) => (Number.isInteger(i) && filled[i] ? from(filled[i][0]) : '')),
+          grid: { show: false },
+        }),
+        axis(app, { size: 76 }),
+      ],
       series: [{}, { paths: bars, fill: app.colour(colour), stroke: app.colour(colour), points: { show: false } }],
     }),
   });
@@ -75,17 +106,35 @@ export function histogram(app, { label, bins, from, text, colour = 'accent', hei
 /** A list of bars with their figures: [{ label, value, text, colour, title }] */
 export function valued(rows, { whole, label, colour = 'var(--accent)' }) {
   const most = whole ?? rows.reduce((large, { value }) => Math.max(large, value), 0);
-  return h('ul', { class: 'bars valued', 'aria-label': label }, rows.map((row) => h('li', { title: row.title },
-    row.head ?? h('span', { title: row.label }, row.label),
-    row.parts ? bar(row.parts, most || 1, `${row.label}: ${row.text}`) :
-      bar([{ colour: row.colour ?? colour, value: row.value, label: row.label }], most || 1, `${row.label}: ${row.text}`),
-    h('span', { class: 'value' }, row.text))));
+  return h(
+    'ul',
+    { class: 'bars valued', 'aria-label': label },
+    rows.map((row) =>
+      h(
+        'li',
+        { title: row.title },
+        row.head ?? h('span', { title: row.label }, row.label),
+        row.parts
+          ? bar(row.parts, most || 1, `${row.label}: ${row.text}`)
+          : bar(
+              [{ colour: row.colour ?? colour, value: row.value, label: row.label }],
+              most || 1,
+              `${row.label}: ${row.text}`,
+            ),
+        h('span', { class: 'value' }, row.text),
+      ),
+    ),
+  );
 }
 
 /** One of several: a choice that draws what is below it. choices: [[text, value]] */
 export function chooser(label, choices, draw) {
   const place = h('div');
-  const choice = h('select', { 'aria-label': label }, choices.map(([text], i) => h('option', { value: i }, text)));
+  const choice = h(
+    'select',
+    { 'aria-label': label },
+    choices.map(([text], i) => h('option', { value: i }, text)),
+  );
   const show = () => put(place, draw(choices[choice.value][1]));
   choice.addEventListener('change', show);
   show();

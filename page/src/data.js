@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The data of the page: what the exporter (user/export/page) has put into it, decoded into typed arrays.
 //
-// A block is an element <script type="application/x-gaspbpf" id="gaspbpf-NAME"> with a gzip stream in base64. `facts` and
-// `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows` and `path` come
-// after it. Columns of numbers are LEB128 varints, differences where they are sorted.
+// A block is an element <script type="application/x-gaspbpf" id="gaspbpf-NAME"> with a gzip stream in base64. `facts`
+// and `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows` and `path`
+// come after it. Columns of numbers are LEB128 varints, differences where they are sorted.
 import { pause, slices } from './dom.js';
 
 export class Damaged extends Error {}
@@ -62,7 +62,7 @@ class Reader {
     if (this.at + 4 > this.end) this.short();
     const { bytes, at } = this;
     this.at += 4;
-    return (bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16 | bytes[at + 3] << 24) >>> 0;
+    return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
   }
 
   /** Up to 2^53: shifts of 32 bits do for what is short, and almost all is. */
@@ -70,7 +70,8 @@ class Reader {
     const { bytes } = this;
     let byte = bytes[this.at++];
     if (byte < 128) return byte;
-    let value = byte & 127, shift = 7;
+    let value = byte & 127,
+      shift = 7;
     for (; shift < 28; shift += 7) {
       byte = bytes[this.at++];
       value |= (byte & 127) << shift;
@@ -153,8 +154,8 @@ async function readCalls(bytes, facts) {
 }
 
 /**
- * What was left out: by lane, the bins that have something: `bin` (sorted), `count`, `event` of each, and `share`: eight
- * numbers 0..255 a bin, by group (index in facts.groups).
+ * What was left out: by lane, the bins that have something: `bin` (sorted), `count`, `event` of each, and `share`: by
+ * group (index in facts.groups) a number 0..255 a bin.
  */
 async function readBins(bytes, facts) {
   const slice = slices();
@@ -163,7 +164,10 @@ async function readBins(bytes, facts) {
   const groups = facts.groups.length;
   const lanes = [];
   for (let lane = 0; lane < facts.lanes.length; lane++) {
-    const bin = [], count = [], event = [], share = [];
+    const bin = [],
+      count = [],
+      event = [],
+      share = [];
     for (let at = 0; ;) {
       at += reader.varint();
       if (at >= nbins) break;
@@ -180,7 +184,9 @@ async function readBins(bytes, facts) {
       if (bin.length % 1024 === 0) await slice();
     }
     lanes.push({
-      bin: Uint32Array.from(bin), count: Float64Array.from(count), event: Uint16Array.from(event),
+      bin: Uint32Array.from(bin),
+      count: Float64Array.from(count),
+      event: Uint16Array.from(event),
       share: Uint8Array.from(share),
     });
   }

@@ -23,14 +23,17 @@ export function fill(parent, ...children) {
   return parent;
 }
 
-/** Names may have marks in them that turn the direction of writing, and characters that are not seen: shown as codes. */
+/** Names may have marks in them that turn the direction of writing, and signs that are not seen: shown as codes. */
 export function plain(text) {
   // eslint-disable-next-line no-control-regex
-  return String(text ?? '').replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (sign) => `\\u${sign.codePointAt(0).toString(16).padStart(4, '0')}`);
+  return String(text ?? '').replace(
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (sign) => `\\u${sign.codePointAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
-let channel, waiting = [];
+let channel,
+  waiting = [];
 
 /** Lets the browser draw and take input, and goes on. (A timer would wait for 4 ms.) */
 export function pause() {

@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The first screen: what stands out, why, where, what it would give, and how sure that is.
 import { count, part, percent, several, time } from './figures.js';
-import { details, find, h, link, put } from './make.js';
+import { details, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
 import { People } from './people.js';
+import { brief } from './threads.js';
+import { whereOf } from './where.js';
 
-const SHOWN = 10, LINKS = 5, HOT = 10;
+const SHOWN = 10,
+  LINKS = 5,
+  HOT = 10;
 
 /** Kinds that are about the calls of their event. */
-const OF_CALLS = new Set(['hot_event', 'lock_contention', 'lock_convoy', 'failed_tries', 'no_overlap', 'critical_path']);
+const OF_CALLS = new Set([
+  'hot_event',
+  'lock_contention',
+  'lock_convoy',
+  'failed_tries',
+  'no_overlap',
+  'critical_path',
+]);
+
+/** Kinds whose gain is what even shares of the time would give: no more than that can come of it. */
+const BOUNDS = new Set(['uneven_region', 'short_regions', 'serial_code']);
 
 /** Kinds whose time is not what could be saved. */
 const GAINLESS = {
-  hot_event: 'not told: this is where the time is, and not why', team_wait: 'not told: this is where the time is, and not why',
-  starved: 'not told: it depends on the CPUs that it would have', probe_cost: 'a run that nobody observes does not have it',
+  hot_event: 'not told: this is where the time is, and not why',
+  team_wait: 'not told: this is where the time is, and not why',
+  starved: 'not told: it depends on the CPUs that it would have',
+  probe_cost: 'a run that nobody observes does not have it',
 };
 
 const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
@@ -22,9 +38,16 @@ const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
 function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
   if (gain == null && GAINLESS[kind]) return [GAINLESS[kind]];
+  if (gain != null && BOUNDS.has(kind))
+    return [h('b', {}, `up to ${time(gain)} (${part(gain, run)} of the run)`), ' shorter; a bound'];
   if (gain != null)
-    return [h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`), kind === 'critical_path' ? ' shorter, if that took a tenth less; simulated' :
-      ' shorter; simulated: the run again, without it'];
+    return [
+      h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`),
+      kind === 'critical_path'
+        ? ' shorter, if that took a tenth less; simulated'
+        : ' shorter; simulated: the run again, without it',
+    ];
+  if (most >= 0.95 * run) return ['not told: all that is known is that it is no more than the run'];
   if (confidence?.gain === 'bounded' && most)
     return [h('b', {}, `at most ${time(most)} (${part(most, run)} of the run)`), '; a bound, not simulated'];
   return ['not known'];
@@ -34,8 +57,11 @@ function regular({ evidence }) {
   const { what, times, of, mean_ns: mean, deviation_ns: deviation, least_ns: least, most_ns: most } = evidence ?? {};
   if (!what) return null;
   const number = times < of ? `${count(times)} of ${count(of)} ${what}` : `${count(times)} ${what}`;
-  return `${number}: ${time(mean)} on average` + (deviation != null && of > 1 ? `, standard deviation ${time(deviation)}` : '') +
-    (most != null ? `, from ${time(least)} to ${time(most)}` : '');
+  return (
+    `${number}: ${time(mean)} on average` +
+    (deviation != null && of > 1 ? `, standard deviation ${time(deviation)}` : '') +
+    (most != null ? `, from ${time(least)} to ${time(most)}` : '')
+  );
 }
 
 /** Where the report has no instances of a finding, others of its parts may have the times. */
@@ -44,85 +70,154 @@ function timesOf(finding, report) {
   const phases = report.phases?.[0];
   const somebody = phases?.threads?.[0];
   if (finding.kind === 'outlier_iterations' && somebody)
-    return (phases.outliers ?? []).map((one) => ({ ...(one.longer?.threads?.[0] ?? somebody), start_ns: one.start_ns,
-      end_ns: one.end_ns, what: `iteration ${one.number + 1}:` })).sort((a, b) => b.end_ns - b.start_ns - a.end_ns + a.start_ns);
+    return (phases.outliers ?? [])
+      .map((one) => ({
+        ...(one.longer?.threads?.[0] ?? somebody),
+        start_ns: one.start_ns,
+        end_ns: one.end_ns,
+        what: `iteration ${one.number + 1}:`,
+      }))
+      .sort((a, b) => b.end_ns - b.start_ns - a.end_ns + a.start_ns);
   if (finding.kind === 'slowdown' && somebody)
-    return phases.phases.filter(({ iterations }) => iterations).map((one) => ({ ...somebody, start_ns: one.from_ns,
-      end_ns: one.to_ns, what: `${one.phase}:` }));
+    return phases.phases
+      .filter(({ iterations }) => iterations)
+      .map((one) => ({ ...somebody, start_ns: one.from_ns, end_ns: one.to_ns, what: `${one.phase}:` }));
   if (finding.kind === 'starved')
-    return (report.scheduling?.intervals ?? []).filter((one) => finding.victims.some(({ pid, tid }) =>
-      pid === one.pid && tid === one.tid)).sort((a, b) => b.run_queue_ns - a.run_queue_ns)
-      .map((one) => ({ ...one, start_ns: one.from_ns, end_ns: one.to_ns, what: `had no CPU for ${time(one.run_queue_ns)} of` }));
+    return (report.scheduling?.intervals ?? [])
+      .filter((one) => finding.victims.some(({ pid, tid }) => pid === one.pid && tid === one.tid))
+      .sort((a, b) => b.run_queue_ns - a.run_queue_ns)
+      .map((one) => ({
+        ...one,
+        start_ns: one.from_ns,
+        end_ns: one.to_ns,
+        what: `had no CPU for ${time(one.run_queue_ns)} of`,
+      }));
   return [];
 }
 
 function linkTo(app, people, instance) {
   const who = people.thread(instance);
-  const at = time(people.since(instance.start_ns)), lasts = time(instance.end_ns - instance.start_ns);
-  return link(app, instance, `${at}: ${who} ${instance.what} ${lasts}`,
-    `Show in the timeline: at ${at}, ${who} ${instance.what} ${lasts}`);
+  const at = time(people.since(instance.start_ns)),
+    lasts = time(instance.end_ns - instance.start_ns);
+  return link(
+    app,
+    instance,
+    `${at}: ${who} ${instance.what} ${lasts}`,
+    `Show in the timeline: at ${at}, ${who} ${instance.what} ${lasts}`,
+  );
 }
 
 /** The longest calls of the event, when the calls are there: for what has no instances. */
 function longestCalls(finding, data, people) {
   const { calls, facts, report } = data;
   const event = facts.events.findIndex(({ name }) => name === finding.event);
-  const sites = new Set((finding.places ?? []).map((place) => facts.sites.indexOf(people.place(place)) + 1).filter(Boolean));
+  const sites = new Set(
+    (finding.places ?? []).map((place) => facts.sites.indexOf(people.place(place)) + 1).filter(Boolean),
+  );
   const found = [];
   if (event < 0 || !calls) return [];
-  facts.lanes.filter(({ thread }) => report.threads[thread]).forEach((lane) => {
-    for (let i = lane.first; i < lane.first + lane.calls; i++)
-      if (calls.event[i] === event && (!sites.size || sites.has(calls.site[i])) && (found.length < 3 || calls.duration[i] > found[found.length - 1].lasts)) {
-        const { pid, tid } = report.threads[lane.thread];
-        found.push({ pid, tid, start_ns: calls.start[i] + facts.start_ns, lasts: calls.duration[i],
-          end_ns: calls.start[i] + calls.duration[i] + facts.start_ns, what: 'for' });
-        found.sort((a, b) => b.lasts - a.lasts).splice(3);
-      }
-  });
+  facts.lanes
+    .filter(({ thread }) => report.threads[thread])
+    .forEach((lane) => {
+      for (let i = lane.first; i < lane.first + lane.calls; i++)
+        if (
+          calls.event[i] === event &&
+          (!sites.size || sites.has(calls.site[i])) &&
+          (found.length < 3 || calls.duration[i] > found[found.length - 1].lasts)
+        ) {
+          const { pid, tid } = report.threads[lane.thread];
+          found.push({
+            pid,
+            tid,
+            start_ns: calls.start[i] + facts.start_ns,
+            lasts: calls.duration[i],
+            end_ns: calls.start[i] + calls.duration[i] + facts.start_ns,
+            what: 'for',
+          });
+          found.sort((a, b) => b.lasts - a.lasts).splice(3);
+        }
+    });
   return found;
 }
 
 /** Links to where it was worst. The list has its room before the calls are there. */
 function evidenceOf(app, people, finding, data) {
   const times = timesOf(finding, data.report).slice(0, LINKS);
-  if (times.length) return fact('See it', h('ul', { class: 'links' }, times.map((one) => h('li', {}, linkTo(app, people, one)))));
+  if (times.length)
+    return fact(
+      'See it',
+      h(
+        'ul',
+        { class: 'links' },
+        times.map((one) => h('li', {}, linkTo(app, people, one))),
+      ),
+    );
   if (!finding.event || !OF_CALLS.has(finding.kind)) return [];
-  const list = h('ul', { class: 'links waits' }, h('li', { class: 'muted' }, 'its longest calls: when the calls are loaded'));
+  const list = h(
+    'ul',
+    { class: 'links waits' },
+    h('li', { class: 'muted' }, 'its longest calls: when the calls are loaded'),
+  );
   app.loaded.then(() => {
     const found = longestCalls(finding, data, people);
-    put(list, found.length ? found.map((one) => h('li', {}, linkTo(app, people, one))) : h('li', { class: 'muted' },
-      'its calls are too short to be in this file one by one'));
+    put(
+      list,
+      found.length
+        ? found.map((one) => h('li', {}, linkTo(app, people, one)))
+        : h('li', { class: 'muted' }, 'its calls are too short to be in this file one by one'),
+    );
   });
   return fact('Longest calls', list);
 }
 
 function symptoms(finding) {
   if (!finding.seen_as?.length) return null;
-  return h('div', { class: 'symptoms' }, h('h4', {}, 'Seen as'),
-    h('ul', {}, finding.seen_as.map((one) => h('li', {}, one.text))),
-    h('p', { class: 'muted' }, 'That is the same time again, seen where it is spent; the cause is above.'));
+  return h(
+    'div',
+    { class: 'symptoms' },
+    h('h4', {}, 'Seen as'),
+    h(
+      'ul',
+      {},
+      finding.seen_as.map((one) => h('li', {}, one.text)),
+    ),
+    h('p', { class: 'muted' }, 'That is the same time again, seen where it is spent; the cause is above.'),
+  );
 }
 
 function card(app, people, finding, number, data) {
   const { recording } = data.report;
   const run = recording.end_ns - recording.start_ns;
-  const places = finding.places ?? [];
-  return h('li', { class: 'finding', 'data-kind': finding.kind },
+  const where = whereOf(finding, data.report, people);
+  return h(
+    'li',
+    { class: 'finding', 'data-kind': finding.kind },
     h('h3', {}, `${number}. ${titleOf(finding.kind)}`),
     h('p', { class: 'sentence' }, finding.text),
-    h('dl', { class: 'facts' },
+    h(
+      'dl',
+      { class: 'facts' },
       finding.culprits?.length ? fact('Who', h('b', {}, people.some(finding.culprits, 6))) : null,
-      places.length ? fact('Where', places.map((place) => [h('b', { title: place }, people.place(place)), ' ', find([people.place(place)], 'its calls',
-        `its calls: look for those of ${people.place(place)} in the timeline`), ' '])) : null,
+      where.length ? fact('Where', where) : null,
       finding.victims?.length ? fact('Whom it hits', people.some(finding.victims, 6)) : null,
-      finding.severity_percent != null ? fact('How much', `${time(finding.weight_ns)}: ${percent(finding.severity_percent)} of the `
-        + "threads' time, all together") : null,
+      finding.severity_percent != null
+        ? fact(
+            'How much',
+            `${time(finding.weight_ns)}: ${percent(finding.severity_percent)} of the ` + "threads' time, all together",
+          )
+        : null,
       fact('It would give', gainOf(finding, run)),
-      fact('How sure', surety(finding)[0], surety(finding)[1] ? h('div', { class: 'muted test' }, surety(finding)[1]) : null),
+      fact(
+        'How sure',
+        surety(finding)[0],
+        surety(finding)[1] ? h('div', { class: 'muted test' }, surety(finding)[1]) : null,
+      ),
       regular(finding) ? fact('How regular', regular(finding)) : null,
       evidenceOf(app, people, finding, data),
-      nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, places.length > 0)) : null),
-    symptoms(finding));
+      nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, where.length > 0)) : null,
+    ),
+    symptoms(finding),
+  );
 }
 
 /** Those without a figure, of one kind, are one card. */
@@ -137,23 +232,44 @@ function together(findings) {
 }
 
 function shortCard(findings) {
-  return h('li', { class: 'finding', 'data-kind': findings[0].kind },
-    h('h3', {}, `${findings.number}${findings.length > 1 ? `–${findings.number + findings.length - 1}` : ''}. ${titleOf(findings[0].kind)}`),
-    findings.map(({ text }) => h('p', { class: 'sentence' }, text)), h('p', { class: 'muted' }, nextOf(findings[0].kind)));
+  return h(
+    'li',
+    { class: 'finding', 'data-kind': findings[0].kind },
+    h(
+      'h3',
+      {},
+      `${findings.number}${findings.length > 1 ? `–${findings.number + findings.length - 1}` : ''}. ` +
+        `${titleOf(findings[0].kind)}`,
+    ),
+    findings.map(({ text }) => h('p', { class: 'sentence' }, text)),
+    h('p', { class: 'muted' }, nextOf(findings[0].kind)),
+  );
 }
 
 /** What is said where nothing was found, and what that is worth. */
 function nothing(report, all) {
-  const there = lookedFor.filter(([, key]) => report[key] != null).map(([words]) => words);
-  const not = lookedFor.filter(([, key]) => report[key] == null).map(([words]) => words);
+  const there = lookedFor.filter(([, key]) => report[key] !== null).map(([words]) => words);
+  const not = lookedFor.filter(([, key]) => report[key] === null).map(([words]) => words);
   if (!report.loss?.calls) return [h('p', { class: 'sentence' }, 'No call was observed.')];
   return [
-    h('p', { class: 'sentence' }, h('b', {}, `Nothing stands out${all.length ? ' in what was observed' : ''}`),
-      `: no event (tasks aside) takes ${HOT} % of the threads' time, and no thread was found that the others wait for.`),
+    h(
+      'p',
+      { class: 'sentence' },
+      h('b', {}, `Nothing stands out${all.length ? ' in what was observed' : ''}`),
+      `: no event (tasks aside) takes ${HOT} % of the threads' time, and no thread was found that the others wait for.`,
+    ),
     h('p', {}, 'Looked for: ', there.join('; '), '.'),
-    not.length ? h('p', {}, 'Not looked for, as this recording does not have what it takes: ', not.join('; '), '.') : null,
-    h('p', { class: 'muted' }, 'That is so for the time that was observed, and for what was observed: ',
-      h('a', { href: '#unseen' }, 'what was not seen'), '.')];
+    not.length
+      ? h('p', {}, 'Not looked for, as this recording does not have what it takes: ', not.join('; '), '.')
+      : null,
+    h(
+      'p',
+      { class: 'muted' },
+      'That is so for the time that was observed, and for what was observed: ',
+      h('a', { href: '#unseen' }, 'what was not seen'),
+      '.',
+    ),
+  ];
 }
 
 /** What a reader must know before he trusts the figures. */
@@ -163,21 +279,40 @@ function cautions(report) {
   const cost = threads.reduce((sum, thread) => sum + (thread.cost_ns ?? 0), 0);
   const missing = (loss.calls ?? 0) - (loss.delivered ?? 0);
   const lines = [];
-  if (loss.lost) lines.push(`${count(loss.lost)} of ${several(loss.calls, 'call')} were lost from the timeline `
-    + `(${part(loss.lost, loss.calls)}); sums have them as far as the kernel counted them.`);
-  if (missing > loss.lost) lines.push(`${several(missing - loss.lost, 'call')} were summed up or only counted, to keep the cost low.`);
-  if (wall && cost > wall / 20) lines.push(`Observing took ${part(cost, wall)} of the threads' time: short calls look longer than they are.`);
+  if (loss.lost)
+    lines.push(
+      `${count(loss.lost)} of ${several(loss.calls, 'call')} were lost from the timeline ` +
+        `(${part(loss.lost, loss.calls)}); sums have them as far as the kernel counted them.`,
+    );
+  if (missing > loss.lost)
+    lines.push(`${several(missing - loss.lost, 'call')} were summed up or only counted, to keep the cost low.`);
+  if (wall && cost > wall / 20)
+    lines.push(`Observing took ${part(cost, wall)} of the threads' time: short calls look longer than they are.`);
   if (recording.finished === false) lines.push('The recording is cut: its end is missing.');
   if (recording.only_sums) lines.push('This recording has only sums, and no single calls.');
-  if (report.blind_windows?.length) lines.push(`${several(report.blind_windows.length, 'time')} a process was not seen for a while.`);
-  if (report.not_observable?.length) lines.push(`${several(report.not_observable.length, 'event')} cannot be observed here, or only in part.`);
+  if (report.blind_windows?.length)
+    lines.push(`${several(report.blind_windows.length, 'time')} a process was not seen for a while.`);
+  if (report.not_observable?.length)
+    lines.push(`${several(report.not_observable.length, 'event')} cannot be observed here, or only in part.`);
   if (report.withdrawn?.length) lines.push('Some functions were not observed to the end.');
   if (report.controls?.length) lines.push('Measurement was switched off for a while.');
   return [
-    h('p', { class: 'cost' }, loss.lost || missing ? null : `No call was lost (${several(loss.calls ?? 0, 'call')}). `,
+    h(
+      'p',
+      { class: 'cost' },
+      loss.lost || missing ? null : `No call was lost (${several(loss.calls ?? 0, 'call')}). `,
       wall ? `The probes took about ${part(cost, wall, 2)} of the threads' time. ` : null,
-      h('a', { href: '#unseen' }, 'What was not seen'), '.'),
-    lines.length ? h('ul', { class: 'notice cautions' }, lines.map((text) => h('li', {}, text))) : null];
+      h('a', { href: '#unseen' }, 'What was not seen'),
+      '.',
+    ),
+    lines.length
+      ? h(
+          'ul',
+          { class: 'notice cautions' },
+          lines.map((text) => h('li', {}, text)),
+        )
+      : null,
+  ];
 }
 
 export const findings = {
@@ -188,15 +323,36 @@ export const findings = {
     const { report } = data;
     const people = new People(report);
     const all = report.findings ?? [];
-    const causes = all.filter(({ kind }) => kind !== 'unmodelled'), rest = all.filter(({ kind }) => kind === 'unmodelled');
-    const cards = together(causes).map((list) => list[0].kind === 'unreturned' ? shortCard(list) : card(app, people, list[0], list.number, data));
-    section.append(...[
-      ...cautions(report),
-      causes.length ? h('p', { class: 'intro' }, 'What stands out: causes first, and among them what could give most. A click on a '
-        + 'time shows it in the timeline.') : null,
-      ...(causes.length ? [h('ol', { class: 'findings' }, cards.slice(0, SHOWN))] : nothing(report, all)),
-      cards.length > SHOWN ? details(`${several(cards.length - SHOWN, 'more finding')}`,
-        () => h('ol', { class: 'findings' }, cards.slice(SHOWN))) : null,
-      ...rest.map((finding) => h('p', { class: 'notice' }, finding.text))].filter(Boolean));
+    const causes = all.filter(({ kind }) => kind !== 'unmodelled'),
+      rest = all.filter(({ kind }) => kind === 'unmodelled');
+    const cards = together(causes).map((list) =>
+      list[0].kind === 'unreturned' ? shortCard(list) : card(app, people, list[0], list.number, data),
+    );
+    const parts = [
+      cautions(report),
+      causes.length
+        ? h(
+            'p',
+            { class: 'intro' },
+            'What stands out: causes first, and among them what could give most. A click on a ' +
+              'time shows it in the timeline.',
+          )
+        : null,
+      causes.length ? h('ol', { class: 'findings' }, cards.slice(0, SHOWN)) : nothing(report, all),
+      cards.length > SHOWN
+        ? details(`${several(cards.length - SHOWN, 'more finding')}`, () =>
+            h('ol', { class: 'findings' }, cards.slice(SHOWN)),
+          )
+        : null,
+      rest.map((finding) => h('p', { class: 'notice' }, finding.text)),
+    ];
+    section.append(
+      h(
+        'div',
+        { class: 'first' },
+        h('div', {}, parts),
+        report.threads?.length ? brief(app, people, report.threads) : null,
+      ),
+    );
   },
 };

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Figures as people read them. All times are ns.
 
-const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]];
+const units = [
+  ['s', 1e9],
+  ['ms', 1e6],
+  ['µs', 1e3],
+  ['ns', 1],
+];
 
 /** A number with thousands parted: 1,234,567. */
 export function count(n) {
@@ -36,14 +41,20 @@ export function moment(ns, step = 1, whole = 1e10) {
 /** A time as gaspbpf's options take it, without loss: 1234567ns, 12ms, 3s. */
 export function option(ns) {
   const whole = Math.max(0, Math.round(ns));
-  const [name, size] = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]].find(([, one]) => whole % one === 0);
+  const [name, size] = [
+    ['s', 1e9],
+    ['ms', 1e6],
+    ['us', 1e3],
+    ['ns', 1],
+  ].find(([, one]) => whole % one === 0);
   return `${whole / size}${name}`;
 }
 
 export function bytes(n) {
   if (n == null) return '–';
   const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let size = n, at = 0;
+  let size = n,
+    at = 0;
   for (; Math.abs(size) >= 1023.5 && at < names.length - 1; at++) size /= 1024;
   return `${digits(size)} ${names[at]}`;
 }

@@ -5,84 +5,147 @@
 const line = 'that line (Where)';
 
 export const kinds = {
-  delay: ['Somebody is late, and others wait for it',
-    `Look at what the late one does just before ${line}: it does more there than the others, or is slower. The links show `
-    + 'the longest waits: look at the lane of the late one at that time.'],
-  slow_thread: ['One thread makes the others wait',
-    'It waits less than all others: it has more to do, or is slower. See what it does between its calls.'],
-  critical_path: ['The run is as long as one thread\'s work',
-    'Nobody else can make the run shorter. Make this part shorter, or share it among threads.'],
-  starved: ['Threads could run, and had no CPU',
-    'Not the code, but the machine: compare ranks and threads with the CPUs that they may use (binding, a container\'s '
-    + 'limit, other jobs). That comes before all else: whoever cannot run looks late.'],
-  lock_contention: ['Threads wait for a lock',
-    `See what is done between ${line} and the release: less work there, a lock for each part of the data, or none.`],
-  lock_convoy: ['A lock is handed from one to the next',
-    'Nearly each release wakes somebody who waits. It is not the work under the lock that takes the time: take it less often, '
-    + 'or for more at once.'],
+  delay: [
+    'Somebody is late, and others wait for it',
+    'Look at what the late one does there (Where): more than the others, or slower. The call behind it is what it ' +
+      'comes late to, and not at fault. The links show the longest waits: look at the lane of the late one at that time.',
+  ],
+  slow_thread: [
+    'One thread makes the others wait',
+    'It waits less than all others: it has more to do, or is slower. See what it does between its calls.',
+  ],
+  critical_path: [
+    "The run is as long as one thread's work",
+    'Nobody else can make the run shorter. Make this part shorter, or share it among threads.',
+  ],
+  starved: [
+    'Threads could run, and had no CPU',
+    'Not the code, but the machine: compare ranks and threads with the CPUs that they may use (binding, a ' +
+      "container's " +
+      'limit, other jobs). That comes before all else: whoever cannot run looks late.',
+  ],
+  lock_contention: [
+    'Threads wait for a lock',
+    `See what is done between ${line} and the release: less work there, a lock for each part of the data, or none.`,
+  ],
+  lock_convoy: [
+    'A lock is handed from one to the next',
+    'Nearly each release wakes somebody who waits. It is not the work under the lock that takes the time: ' +
+      'take it less often, ' +
+      'or for more at once.',
+  ],
   failed_tries: ['Attempts to take a lock fail again and again', 'Wait for it instead, or try less often.'],
-  hot_event: ['One kind of call takes much of the time',
-    'This is where the time is, not why. Where calls wait, see who is waited for; else see from which line most are made.'],
-  team_wait: ['Threads of parallel regions wait',
-    'See the section on regions: uneven shares, work outside of regions, or more threads than CPUs.'],
-  uneven_region: ['The shares of a parallel region are uneven',
-    `Divide the loop that begins at ${line} otherwise (schedule, smaller pieces), or see why the last one has more.`],
-  short_regions: ['A parallel region is too short to be worth it',
-    'Join it with its neighbours, or let one thread do it.'],
-  serial_code: ['Work outside of parallel regions, while the other threads wait',
-    'More threads do not make that quicker. Do it in parallel, or while the others compute.'],
-  slow_worker: ['One worker is slower than the others',
-    'The same tasks take longer there: see its CPU, its memory, and what else runs beside it.'],
-  task_overhead: ['Tasks are too small', 'The runtime takes much of the time between them: put more work into each task.'],
-  ready_tasks: ['Workers are idle though tasks are ready',
-    'Tasks are bound to a worker, or given to one that is busy: see where they are submitted, and the scheduler.'],
-  task_dependencies: ['Workers are idle, as tasks wait for others',
-    'The graph of tasks is narrow: smaller tasks on the longest chain, or fewer dependences.'],
-  last_tasks: ['Workers are idle while the program waits for the last tasks',
-    'Too few tasks between two waits, or too large ones: submit more before it waits.'],
+  hot_event: [
+    'One kind of call takes much of the time',
+    'This is where the time is, not why. Where calls wait, see who is waited for; else see from which ' +
+      'line most are made.',
+  ],
+  team_wait: [
+    'Threads of parallel regions wait',
+    'See the section on regions: uneven shares, work outside of regions, or more threads than CPUs.',
+  ],
+  uneven_region: [
+    'The shares of a parallel region are uneven',
+    `Divide the loop that begins at ${line} otherwise (schedule, smaller pieces), or see why the last one has more.`,
+  ],
+  short_regions: [
+    'A parallel region is too short to be worth it',
+    'Join it with its neighbours, or let one thread do it.',
+  ],
+  serial_code: [
+    'Work outside of parallel regions, while the other threads wait',
+    'More threads do not make that quicker. Do it in parallel, or while the others compute.',
+  ],
+  slow_worker: [
+    'One worker is slower than the others',
+    'The same tasks take longer there: see its CPU, its memory, and what else runs beside it.',
+  ],
+  task_overhead: [
+    'Tasks are too small',
+    'The runtime takes much of the time between them: put more work into each task.',
+  ],
+  ready_tasks: [
+    'Workers are idle though tasks are ready',
+    'Tasks are bound to a worker, or given to one that is busy: see where they are submitted, and the scheduler.',
+  ],
+  task_dependencies: [
+    'Workers are idle, as tasks wait for others',
+    'The graph of tasks is narrow: smaller tasks on the longest chain, or fewer dependences.',
+  ],
+  last_tasks: [
+    'Workers are idle while the program waits for the last tasks',
+    'Too few tasks between two waits, or too large ones: submit more before it waits.',
+  ],
   late_submission: ['Workers are idle, as nothing is submitted', 'See what the submitting thread does instead.'],
-  task_data: ['Workers wait for the data of tasks', 'See between which memory nodes it goes, and whether it can come earlier.'],
+  task_data: [
+    'Workers wait for the data of tasks',
+    'See between which memory nodes it goes, and whether it can come earlier.',
+  ],
   no_overlap: ['Waits overlap nothing', 'Begin the transfer earlier, or do work between its begin and the wait.'],
-  split_phase_wasted: ['Barriers in two halves have nothing between the halves',
-    'Put work between them, or use a whole barrier.'],
+  split_phase_wasted: [
+    'Barriers in two halves have nothing between the halves',
+    'Put work between them, or use a whole barrier.',
+  ],
   small_messages: ['Many small messages to the same rank', 'Send them together, if the program can.'],
-  hot_target: ['One rank is the target of most messages or accesses',
-    'Spread what the others ask of it among more ranks.'],
+  hot_target: [
+    'One rank is the target of most messages or accesses',
+    'Spread what the others ask of it among more ranks.',
+  ],
   leak: ['Memory grows, and is not freed', `See who should free what is allocated at ${line}.`],
   churn: ['Blocks are allocated and freed again at once', 'Keep the block, or have it on the stack.'],
-  probe_cost: ['Observing itself takes much of the time',
-    'Read all figures with that in mind, and record again with a limit of the cost (--max-overhead).'],
+  probe_cost: [
+    'Observing itself takes much of the time',
+    'Read all figures with that in mind, and record again with a limit of the cost (--max-overhead).',
+  ],
   unreturned: ['Calls did not return', 'An exception or longjmp has left them; that may be meant so.'],
   unmodelled: ['A runtime that is not seen', 'What happens in it is in no figure here.'],
-  outlier_iterations: ['Some iterations are much longer than the others',
-    'The links show them: look who does what there that is in no other iteration.'],
+  outlier_iterations: [
+    'Some iterations are much longer than the others',
+    'The links show them: look who does what there that is in no other iteration.',
+  ],
   slowdown: ['Iterations become slower', 'Compare one from before the change with one from after it.'],
 };
 
 export const titleOf = (kind) => kinds[kind]?.[0] ?? kind.replaceAll('_', ' ');
-export const nextOf = (kind, hasPlace) => (kinds[kind]?.[1] ?? '').replaceAll(line, hasPlace ? line : 'the place in the sentence');
+export const nextOf = (kind, hasPlace) =>
+  (kinds[kind]?.[1] ?? '').replaceAll(line, hasPlace ? line : 'the place in the sentence');
 
 const sure = {
-  exact: 'exact: each instance was seen', measured: 'measured: each call was seen and timed',
-  statistical: 'statistical: more than chance', bounded: 'a bound: it can only be less',
+  exact: 'exact: each instance was seen',
+  measured: 'measured: each call was seen and timed',
+  statistical: 'statistical: more than chance',
+  bounded: 'a bound: it can only be less',
   estimated: 'estimated, by how things mostly are',
 };
 
 /** How sure a finding is: in a sentence, and from when on it is told. */
 export function surety({ confidence }) {
   const { how, test, p, not_seen: unseen } = confidence ?? {};
-  return [[sure[how] ?? how, p && `by chance with a probability of at most ${p}`,
-    unseen?.calls_not_on_timeline && `${unseen.calls_not_on_timeline.toLocaleString('en-US')} calls are not on the timeline`,
-    unseen?.windows && 'some calls were not seen (see What was not seen)',
-    unseen?.cut && 'the recording is cut'].filter(Boolean).join('; '), test && `Told from here on: ${test}.`];
+  return [
+    [
+      sure[how] ?? how,
+      p && `by chance with a probability of at most ${Number(p.toPrecision(2))}`,
+      unseen?.calls_not_on_timeline &&
+        `${unseen.calls_not_on_timeline.toLocaleString('en-US')} calls are not on the timeline`,
+      unseen?.windows && 'some calls were not seen (see What was not seen)',
+      unseen?.cut && 'the recording is cut',
+    ]
+      .filter(Boolean)
+      .join('; '),
+    test && `It is told from this on: ${test}.`,
+  ];
 }
 
 /** What was looked for, for a report that has found nothing: words and the part of the report that must be there. */
 export const lookedFor = [
-  ['threads and ranks that others wait for', 'delays'], ['locks that threads wait for', 'locks'],
+  ['threads and ranks that others wait for', 'delays'],
+  ['locks that threads wait for', 'locks'],
   ['a part of one thread that the run is as long as', 'critical_path'],
-  ['threads without a CPU', 'scheduling'], ['iterations that are out of line or become slower', 'phases'],
-  ['uneven, short or serial parallel regions', 'regions'], ['idle workers and slow tasks', 'tasks'],
+  ['threads without a CPU', 'scheduling'],
+  ['iterations that are out of line or become slower', 'phases'],
+  ['uneven, short or serial parallel regions', 'regions'],
+  ['idle workers and slow tasks', 'tasks'],
   ['small messages, hot targets, waits that overlap nothing', 'communication'],
-  ['leaks and short-lived blocks of memory', 'memory'], ['an event that takes a tenth of the threads\' time', 'events'],
+  ['leaks and short-lived blocks of memory', 'memory'],
+  ["an event that takes a tenth of the threads' time", 'events'],
 ];

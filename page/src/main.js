@@ -18,10 +18,11 @@ import { views } from './views.js';
  *   app.lane(pid, tid)               index of the (first) lane of a thread; -1
  *   app.say(text)                    tells it to those who listen (aria-live)
  *   app.theme(), app.onTheme(act)    'light' or 'dark'; act when it changes (canvases have to be drawn anew)
- *   app.colour(name)                 the colour of a group of facts.groups, 'outside' or 'not_seen', or any --NAME of style.css
+ *   app.colour(name)                 of a group of facts.groups, 'outside', 'not_seen', or any --NAME of style.css
  *   app.swatch(name)                 a small square of that colour, to stand before its name
  *   app.format                       format.js: time, moment, count, bytes, percent, option
- *   app.loaded                       a promise: calls, bins, arrows and path are there (also where there are none)
+ *   app.loaded                       a promise: calls, bins, arrows and path are there (also where there are none);
+ *   app.failed                       or this one, with the error, and the first never
  */
 const app = { format };
 
@@ -133,7 +134,8 @@ async function start() {
   offerThemes();
   if (document.getElementById('gaspbpf-live')) return startLive(app);
   const data = await loadFirst();
-  if (!data) return complain("This page has no recording in it: 'gaspbpf export run.gasp -o run.html' makes one that has.");
+  if (!data)
+    return complain("This page has no recording in it: 'gaspbpf export run.gasp -o run.html' makes one that has.");
   const lanes = new Map();
   data.facts.lanes.forEach((lane, at) => {
     const thread = data.report.threads?.[lane.thread];
@@ -144,8 +146,9 @@ async function start() {
     app.goto(app.lane(pid, tid), from - data.facts.start_ns, to - data.facts.start_ns);
   app.goto = app.select = () => {};
   let loaded, failed;
-  app.loaded = new Promise((go, stop) => { loaded = go; failed = stop; });
-  app.loaded.catch((error) => complain(error.message));
+  app.loaded = new Promise((go) => { loaded = go; });
+  app.failed = new Promise((go) => { failed = go; });
+  app.failed.then((error) => complain(error.message));
   head(data);
   const first = renderAll(data);
   parsed().then(() => loadRest(data)).then(loaded, failed);

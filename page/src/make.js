@@ -16,7 +16,8 @@ function set(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value == null || value === false) continue;
     if (name === 'on') for (const [event, act] of Object.entries(value)) made.addEventListener(event, act);
-    else if (name === 'style') for (const [property, is] of Object.entries(value)) is != null && made.style.setProperty(property, is);
+    else if (name === 'style')
+      for (const [property, is] of Object.entries(value)) is != null && made.style.setProperty(property, is);
     else if (/^on/i.test(name)) throw new Error(`${name}: handlers belong into 'on'`);
     else made.setAttribute(name, value === true ? '' : plain(value));
   }
@@ -53,22 +54,52 @@ export function details(summary, content) {
 }
 
 /** Names of colours with what they mean: [{ colour: 'var(--group-wait)', label, means }] */
-export const legend = (entries) => h('ul', { class: 'legend' }, entries.map(({ colour, label, means }) => h('li', {},
-  h('span', { class: 'swatch', 'aria-hidden': 'true', style: { background: colour } }), h('b', {}, label),
-  means ? `: ${means}` : '')));
+export const legend = (entries) =>
+  h(
+    'ul',
+    { class: 'legend' },
+    entries.map(({ colour, label, means }) =>
+      h(
+        'li',
+        {},
+        h('span', { class: 'swatch', 'aria-hidden': 'true', style: { background: colour } }),
+        h('b', {}, label),
+        means ? `: ${means}` : '',
+      ),
+    ),
+  );
 
 /** Who cannot run is late, too: a word before what tells who is. */
 export function beware(report, people) {
   const starved = report.scheduling?.starved ?? [];
-  return starved.length ? [h('p', { class: 'notice' }, `Beware: ${people.some(starved, 4)} had no CPU for a tenth of the time and more; part of this is that. `,
-    h('a', { href: '#cpu' }, 'Waiting for a CPU'), ' has the figures.')] : [];
+  return starved.length
+    ? [
+        h(
+          'p',
+          { class: 'notice' },
+          `Beware: ${people.some(starved, 4)} had no CPU for a tenth of the time and more; part of this is that. `,
+          h('a', { href: '#cpu' }, 'Waiting for a CPU'),
+          ' has the figures.',
+        ),
+      ]
+    : [];
 }
 
 /** A link that shows a time of a thread in the timeline. instance: as in the report */
 export function link(app, instance, text, label) {
   const at = () => app.gotoInstance(instance);
-  return h('button', { type: 'button', class: 'goto', 'aria-label': label, on: { click: at },
-    'data-from': instance.start_ns, 'data-to': instance.end_ns }, text);
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'goto',
+      'aria-label': label,
+      on: { click: at },
+      'data-from': instance.start_ns,
+      'data-to': instance.end_ns,
+    },
+    text,
+  );
 }
 
 /** A button that lets the timeline look for calls: words of events, lines, threads; each in quotes as it stands. */
@@ -81,5 +112,15 @@ export function find(words, text, label) {
     document.getElementById('timeline').scrollIntoView({ block: 'start' });
     box.focus({ preventScroll: true });
   };
-  return h('button', { type: 'button', class: 'goto find', title: 'Look for these calls in the timeline, the longest first', 'aria-label': label, on: { click: ask } }, text);
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'goto find',
+      title: 'Look for these calls in the timeline, the longest first',
+      'aria-label': label,
+      on: { click: ask },
+    },
+    text,
+  );
 }

@@ -10,7 +10,10 @@ function ranges(ranks, most) {
     if (last && rank === last[1] + 1) last[1] = rank;
     else found.push([rank, rank]);
   }
-  return some(found.map(([from, to]) => from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`), most);
+  return some(
+    found.map(([from, to]) => (from === to ? `${from}` : to === from + 1 ? `${from}, ${to}` : `${from}-${to}`)),
+    most,
+  );
 }
 
 /** The threads of a report by pid and tid, and what they are called. */
@@ -22,27 +25,33 @@ export class People {
     this.units = new Map();
     for (const { rank, unit } of [...this.processes.values(), ...this.threads.values()])
       if (rank != null && !this.units.has(rank)) this.units.set(rank, unit ?? 'rank');
-    this.places = new Map((report.events ?? []).flatMap((event) => event.sites ?? []).filter(({ file }) => file)
-      .map((site) => [`${site.file}:${site.line}${site.column ? `:${site.column}` : ''}`, siteLabel(site)]));
+    this.places = new Map(
+      (report.events ?? [])
+        .flatMap((event) => event.sites ?? [])
+        .filter(({ file }) => file)
+        .map((site) => [`${site.file}:${site.line}${site.column ? `:${site.column}` : ''}`, siteLabel(site)]),
+    );
   }
 
   /** mpi.c:74 in meet: of a place as it stands in the report */
   place(place) {
-    return place ? this.places.get(place) ?? shortPlace(place) : '-';
+    return place ? (this.places.get(place) ?? shortPlace(place)) : '-';
   }
 
   call(call) {
-    return call ? call.place && call.place !== '?' ? `${call.event} at ${this.place(call.place)}` : call.event : null;
+    return call ? (call.place && call.place !== '?' ? `${call.event} at ${this.place(call.place)}` : call.event) : null;
   }
 
   /** What a part of the time was, of "who is waited for" and of the critical path: [what, where]. */
   deed(of) {
     const inside = of.inside ? `in ${of.inside}, ` : '';
-    const after = this.call(of.after), before = this.call(of.before);
+    const after = this.call(of.after),
+      before = this.call(of.before);
     let where = '-';
     if (of.call) where = this.call(of.call);
     else if (after && after === before) where = `from one ${after} to the next`;
-    else if (after || before) where = [after && `after ${after}`, before && `before ${before}`].filter(Boolean).join(', ');
+    else if (after || before)
+      where = [after && `after ${after}`, before && `before ${before}`].filter(Boolean).join(', ');
     return [does[of.does] ?? of.does, inside + where];
   }
 
@@ -70,16 +79,24 @@ export class People {
 
   /** ranks 0-2, 5; or the threads by name */
   some(list, most = 4) {
-    const ranks = (list ?? []).map(({ pid, tid, rank }) => tid === pid || tid == null ? this.processes.get(pid)?.rank ?? rank : null);
-    if (ranks.length > 1 && ranks.every((rank) => rank != null)) return `${this.units.get(ranks[0]) ?? 'rank'}s ${ranges(ranks, most)}`;
-    return some((list ?? []).map((who) => this.thread(who)), most);
+    const ranks = (list ?? []).map(({ pid, tid, rank }) =>
+      tid === pid || tid == null ? (this.processes.get(pid)?.rank ?? rank) : null,
+    );
+    if (ranks.length > 1 && ranks.every((rank) => rank != null))
+      return `${this.units.get(ranks[0]) ?? 'rank'}s ${ranges(ranks, most)}`;
+    return some(
+      (list ?? []).map((who) => this.thread(who)),
+      most,
+    );
   }
 
   /** Who has most of it, where that is uneven: worker-2: 93 %, 4 threads */
   mostOf(list, key) {
     const all = list.reduce((sum, one) => sum + one[key], 0);
     const most = [...list].sort((a, b) => b[key] - a[key])[0];
-    return list.length > 1 && most[key] >= 2 * all / list.length ? `${this.thread(most)}: ${part(most[key], all, 0)}, ${list.length} threads` : this.some(list, 3);
+    return list.length > 1 && most[key] >= (2 * all) / list.length
+      ? `${this.thread(most)}: ${part(most[key], all, 0)}, ${list.length} threads`
+      : this.some(list, 3);
   }
 
   /** ns since the beginning of the recording */
@@ -95,7 +112,7 @@ export function shortPlace(place) {
   return path ? `${path.split('/').pop()}:${line}` : place;
 }
 
-const clean = (site) => site.file ? site.file.split('/').pop() : '';
+const clean = (site) => (site.file ? site.file.split('/').pop() : '');
 
 /** Of a site of an event. */
 export function siteLabel(site) {
@@ -107,7 +124,7 @@ export function siteLabel(site) {
 }
 
 /** Of an event: with the function's name where one event stands for all of them. */
-export const eventLabel = (event) => event.function_name ?? event.function
-  ? `${event.name} ${event.function_name ?? event.function}` : event.name;
+export const eventLabel = (event) =>
+  (event.function_name ?? event.function) ? `${event.name} ${event.function_name ?? event.function}` : event.name;
 
 const does = { outside: 'outside of calls', computes: 'computes', calls: 'is in', unknown: 'not known' };

@@ -10,7 +10,11 @@ import { People } from './people.js';
 import { table } from './tables.js';
 
 const POINTS = 20000;
-const RIGHT = { program: 'each begins with a call', meeting: 'each up to the end of a call', message: 'each up to the end of a call' };
+const RIGHT = {
+  program: 'each begins with a call',
+  meeting: 'each up to the end of a call',
+  message: 'each up to the end of a call',
+};
 
 /** When iterations began and ended on one thread, of the marker's calls; [] where these are not all there. */
 function iterations(data, of) {
@@ -19,13 +23,21 @@ function iterations(data, of) {
   const site = of.place ? facts.sites.indexOf(of.place) + 1 : 0;
   if (!calls || event < 0 || (of.place && !site)) return [];
   const thread = [...of.threads].sort((a, b) => b.iterations - a.iterations)[0];
-  const lane = facts.lanes.find((one) => one.lane === 0 && report.threads[one.thread]?.pid === thread?.pid && report.threads[one.thread]?.tid === thread?.tid);
+  const lane = facts.lanes.find(
+    (one) =>
+      one.lane === 0 &&
+      report.threads[one.thread]?.pid === thread?.pid &&
+      report.threads[one.thread]?.tid === thread?.tid,
+  );
   const marks = [];
   for (let i = lane?.first ?? 0; lane && i < lane.first + lane.calls; i++)
     if (calls.event[i] === event && (!site || calls.site[i] === site))
       marks.push(of.kind === 'program' ? calls.start[i] : calls.start[i] + calls.duration[i]);
-  if (marks.length < 0.9 * thread.iterations) return [];
-  const all = marks.slice(1).map((end, i) => ({ from: marks[i], to: end })).filter(({ from, to }) => to > from);
+  if (marks.length < 0.9 * thread.iterations || marks.length > 1.1 * thread.iterations + 3) return [];
+  const all = marks
+    .slice(1)
+    .map((end, i) => ({ from: marks[i], to: end }))
+    .filter(({ from, to }) => to > from);
   const step = Math.ceil(all.length / POINTS);
   return step > 1 ? all.filter((_, i) => i % step === 0) : all;
 }
@@ -34,50 +46,116 @@ function iterations(data, of) {
 function plot(app, data, people, of) {
   const start = data.report.recording.start_ns;
   const points = iterations(data, of);
-  const outliers = (of.outliers ?? []).map((one) => ({ from: one.start_ns - start, to: one.end_ns - start, lasts: one.lasted_ns, one }));
+  const outliers = (of.outliers ?? []).map((one) => ({
+    from: one.start_ns - start,
+    to: one.end_ns - start,
+    lasts: one.lasted_ns,
+    one,
+  }));
   const parts = of.phases.filter(({ iterations: n }) => n);
-  const medianAt = (ns) => parts.find(({ from_ns: from, to_ns: to }) => ns >= from - start && ns <= to - start)?.median_ns ?? null;
-  const xs = [...points.map(({ from }) => ({ x: from, iteration: true })), ...outliers.map((o) => ({ x: o.from, out: o })),
-    ...parts.flatMap(({ from_ns: from, to_ns: to }) => [{ x: from - start }, { x: to - start - 1 }])].sort((a, b) => a.x - b.x);
+  const medianAt = (ns) =>
+    parts.find(({ from_ns: from, to_ns: to }) => ns >= from - start && ns <= to - start)?.median_ns ?? null;
+  const xs = [
+    ...points.map(({ from }) => ({ x: from, iteration: true })),
+    ...outliers.map((o) => ({ x: o.from, out: o })),
+    ...parts.flatMap(({ from_ns: from, to_ns: to }) => [{ x: from - start }, { x: to - start - 1 }]),
+  ].sort((a, b) => a.x - b.x);
   const lasting = new Map(points.map(({ from, to }) => [from, to - from]));
-  const rows = xs.map(({ x, out, iteration }) => [x / 1e9, iteration ? lasting.get(x) : null, medianAt(x), out?.lasts ?? null]);
+  const rows = xs.map(({ x, out, iteration }) => [
+    x / 1e9,
+    iteration ? lasting.get(x) : null,
+    medianAt(x),
+    out?.lasts ?? null,
+  ]);
   const who = of.threads[0];
   return chart(app, {
-    label: `How long iterations took, over time: ${several(of.iterations, 'iteration')}, ${time(of.mean_ns)} on average, ${several(outliers.length, 'outlier')}`,
+    label:
+      `How long iterations took, over time: ${several(of.iterations, 'iteration')}, ` +
+      `${time(of.mean_ns)} on average, ${several(outliers.length, 'outlier')}`,
     height: 260,
     data: () => [0, 1, 2, 3].map((column) => rows.map((row) => row[column])),
-    read: (i) => rows[i][3] != null ? `outlier, iteration ${xs[i].out.one.number + 1}, at ${time(xs[i].x)}: ${time(rows[i][3])} instead of ${time(xs[i].out.one.median_ns)}`
-      : rows[i][1] != null ? `at ${time(xs[i].x)}: an iteration of ${time(rows[i][1])}` : `at ${time(xs[i].x)}: median ${time(rows[i][2])}`,
-    go: (i) => app.gotoInstance({ pid: who.pid, tid: who.tid, start_ns: start + xs[i].x,
-      end_ns: start + xs[i].x + (rows[i][3] ?? rows[i][1] ?? of.mean_ns) }),
+    read: (i) =>
+      rows[i][3] != null
+        ? `outlier, iteration ${xs[i].out.one.number + 1}, at ${time(xs[i].x)}: ${time(rows[i][3])} ` +
+          `instead of ${time(xs[i].out.one.median_ns)}`
+        : rows[i][1] != null
+          ? `at ${time(xs[i].x)}: an iteration of ${time(rows[i][1])}`
+          : `at ${time(xs[i].x)}: median ${time(rows[i][2])}`,
+    go: (i) =>
+      app.gotoInstance({
+        pid: who.pid,
+        tid: who.tid,
+        start_ns: start + xs[i].x,
+        end_ns: start + xs[i].x + (rows[i][3] ?? rows[i][1] ?? of.mean_ns),
+      }),
     options: () => ({
       scales: { x: { time: false }, y: { range: (u, low, high) => [0, high * 1.05 || 1] } },
-      axes: [axis(app, { values: (u, marks) => marks.map((s) => short(time(s * 1e9))) }),
-        axis(app, { size: 80, values: (u, marks) => marks.map((ns) => short(time(ns))) })],
-      series: [{},
-        { stroke: app.colour('accent'), width: 0, paths: () => null, points: { show: true, size: 4, fill: app.colour('accent'), width: 0 } },
-        { stroke: app.colour('muted'), width: 2, spanGaps: true, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
-        { stroke: app.colour('bad'), width: 0, paths: () => null, points: { show: true, size: 9, fill: app.colour('bad'), stroke: app.colour('bad') } }],
+      axes: [
+        axis(app, { values: (u, marks) => marks.map((s) => short(time(s * 1e9))) }),
+        axis(app, { size: 80, values: (u, marks) => marks.map((ns) => short(time(ns))) }),
+      ],
+      series: [
+        {},
+        {
+          stroke: app.colour('accent'),
+          width: 0,
+          paths: () => null,
+          points: { show: true, size: 4, fill: app.colour('accent'), width: 0 },
+        },
+        {
+          stroke: app.colour('muted'),
+          width: 2,
+          spanGaps: true,
+          paths: uPlot.paths.stepped({ align: 1 }),
+          points: { show: false },
+        },
+        {
+          stroke: app.colour('bad'),
+          width: 0,
+          paths: () => null,
+          points: { show: true, size: 9, fill: app.colour('bad'), stroke: app.colour('bad') },
+        },
+      ],
     }),
   });
 }
 
-const longer = (people, of) => of ? `${people.some(of.threads, 2)}: +${time(of.ns)} ${of.group}` : null;
+const longer = (people, of) => (of ? `${people.some(of.threads, 2)}: +${time(of.ns)} ${of.group}` : null);
 
 function phaseTable(app, people, of) {
   const sum = (groupNs) => Object.values(groupNs ?? {}).reduce((a, b) => a + b, 0);
   return table(app, {
-    name: 'phases.phases', caption: 'Phases (From: since the beginning; shares: of the threads\' time then)', rows: of.phases,
+    name: 'phases.phases',
+    caption: "Phases (From: since the beginning; shares: of the threads' time then)",
+    rows: of.phases,
     columns: [
       { key: 'phase', title: 'Phase' },
       { key: 'from_ns', title: 'From', kind: 'time', text: (ns) => time(people.since(ns)) },
       { key: 'to_ns', title: 'Lasts', kind: 'time', text: (ns, p) => time(ns - p.from_ns) },
-      { key: 'iterations', title: 'Iterations', kind: 'count' }, { key: 'mean_ns', title: 'Mean', kind: 'time' },
+      { key: 'iterations', title: 'Iterations', kind: 'count' },
+      { key: 'mean_ns', title: 'Mean', kind: 'time' },
       { key: 'median_ns', title: 'Median', kind: 'time' },
-      { key: 'group_ns', title: 'Its time', get: (p) => sum(p.group_ns), kind: 'time', show: (all, p) => h('div', { style: { width: '9rem' } },
-        bar(groups.map(({ key, label }) => ({ colour: colourOf(key), value: p.group_ns[key] ?? 0, label })), all || 1,
-          groups.filter(({ key }) => p.group_ns[key]).map(({ key, label }) => `${label} ${part(p.group_ns[key], all, 0)}`).join(', '))) },
-      { key: 'load_balance', title: 'Balance', kind: 'share' }, { key: 'communication', title: 'Comm. eff.', kind: 'share' },
+      {
+        key: 'group_ns',
+        title: 'Its time',
+        get: (p) => sum(p.group_ns),
+        kind: 'time',
+        show: (all, p) =>
+          h(
+            'div',
+            { style: { width: '9rem' } },
+            bar(
+              groups.map(({ key, label }) => ({ colour: colourOf(key), value: p.group_ns[key] ?? 0, label })),
+              all || 1,
+              groups
+                .filter(({ key }) => p.group_ns[key])
+                .map(({ key, label }) => `${label} ${part(p.group_ns[key], all, 0)}`)
+                .join(', '),
+            ),
+          ),
+      },
+      { key: 'load_balance', title: 'Balance', kind: 'share' },
+      { key: 'communication', title: 'Comm. eff.', kind: 'share' },
       { key: 'longer', title: 'Longer since', get: (p) => longer(people, p.longer) },
     ],
   });
@@ -87,13 +165,27 @@ function outlierTable(app, people, of) {
   if (!of.outliers?.length) return null;
   const somebody = of.threads[0];
   return table(app, {
-    name: 'phases.outliers', caption: 'Iterations out of line (numbers count from 1)', rows: of.outliers, sort: '-lasted_ns',
+    name: 'phases.outliers',
+    caption: 'Iterations out of line (numbers count from 1)',
+    rows: of.outliers,
+    sort: '-lasted_ns',
     columns: [
       { key: 'number', title: 'Number', kind: 'count', text: (n) => count(n + 1) },
-      { key: 'start_ns', title: 'At', kind: 'time', text: (ns) => time(people.since(ns)),
-        show: (ns, o, text) => link(app, { ...(o.longer?.threads?.[0] ?? somebody), start_ns: o.start_ns, end_ns: o.end_ns }, time(people.since(ns)),
-          `Show iteration ${o.number + 1} in the timeline`) },
-      { key: 'lasted_ns', title: 'Took', kind: 'time' }, { key: 'median_ns', title: 'Median', kind: 'time' },
+      {
+        key: 'start_ns',
+        title: 'At',
+        kind: 'time',
+        text: (ns) => time(people.since(ns)),
+        show: (ns, o, text) =>
+          link(
+            app,
+            { ...(o.longer?.threads?.[0] ?? somebody), start_ns: o.start_ns, end_ns: o.end_ns },
+            time(people.since(ns)),
+            `Show iteration ${o.number + 1} in the timeline`,
+          ),
+      },
+      { key: 'lasted_ns', title: 'Took', kind: 'time' },
+      { key: 'median_ns', title: 'Median', kind: 'time' },
       { key: 'longer', title: 'Longer by', get: (o) => longer(people, o.longer) },
     ],
   });
@@ -103,15 +195,25 @@ function one(app, data, people, of) {
   const place = h('div', { class: 'later' });
   app.loaded.then(() => place.append(plot(app, data, people, of)));
   return [
-    h('p', {}, h('b', {}, `${several(of.iterations, 'iteration')}`), ` of ${of.by_job ? 'all threads together' : people.some(of.threads, 3)}, `
-      + `${RIGHT[of.kind] ?? ''} of ${of.name}${of.place ? ` at ${of.place}` : ''}: ${time(of.mean_ns)} on average, ${time(of.min_ns)} to `
-      + `${time(of.max_ns)}, varying by ${percent(100 * of.variation)} (standard deviation / mean).`),
+    h(
+      'p',
+      {},
+      h('b', {}, `${several(of.iterations, 'iteration')}`),
+      ` of ${of.by_job ? 'all threads together' : people.some(of.threads, 3)}, ` +
+        `${RIGHT[of.kind] ?? ''} of ${of.name}${of.place ? ` at ${of.place}` : ''}: ${time(of.mean_ns)} ` +
+        `on average, ${time(of.min_ns)} to ` +
+        `${time(of.max_ns)}, varying by ${percent(100 * of.variation)} (standard deviation / mean).`,
+    ),
     place,
-    legend([{ colour: 'var(--accent)', label: 'iteration', means: 'how long it took, by when it began; one thread' },
-      { colour: 'var(--muted)', label: 'median', means: 'of each phase' }, { colour: 'var(--bad)', label: 'outlier', means: 'twice the median, and far from all others; a click shows it' }]),
+    legend([
+      { colour: 'var(--accent)', label: 'iteration', means: 'how long it took, by when it began; one thread' },
+      { colour: 'var(--muted)', label: 'median', means: 'of each phase' },
+      { colour: 'var(--bad)', label: 'outlier', means: 'twice the median, and far from all others; a click shows it' },
+    ]),
     outlierTable(app, people, of),
     legend(legendOf(of.phases.map(({ group_ns: times }) => times))),
-    phaseTable(app, people, of)].filter(Boolean);
+    phaseTable(app, people, of),
+  ].filter(Boolean);
 }
 
 export const phases = {
@@ -121,15 +223,30 @@ export const phases = {
   render(section, data, app) {
     const people = new People(data.report);
     const [first, ...others] = data.report.phases;
-    section.append(h('p', { class: 'intro' }, 'The steps that the job computes in, found by the places that it comes back to.'),
+    section.append(
+      h('p', { class: 'intro' }, 'The steps that the job computes in, found by the places that it comes back to.'),
       ...one(app, data, people, first),
-      others.length ? details(`Iterations of other threads (${others.length})`, () => table(app, {
-        name: 'phases', caption: 'Iterations of each marker', rows: data.report.phases, sort: '-iterations',
-        columns: [{ key: 'name', title: 'Marker' }, { key: 'place', title: 'Place' }, { key: 'threads', title: 'Threads', get: (p) => people.some(p.threads, 3) },
-          { key: 'iterations', title: 'Iterations', kind: 'count' }, { key: 'mean_ns', title: 'Mean', kind: 'time' },
-          { key: 'min_ns', title: 'Least', kind: 'time' }, { key: 'max_ns', title: 'Most', kind: 'time' },
-          { key: 'variation', title: 'Varying by', kind: 'number', text: (v) => share(v) },
-          { key: 'outliers', title: 'Outliers', kind: 'count', get: (p) => p.outliers?.length }],
-      })) : '');
+      others.length
+        ? details(`Iterations of other threads (${others.length})`, () =>
+            table(app, {
+              name: 'phases',
+              caption: 'Iterations of each marker',
+              rows: data.report.phases,
+              sort: '-iterations',
+              columns: [
+                { key: 'name', title: 'Marker' },
+                { key: 'place', title: 'Place' },
+                { key: 'threads', title: 'Threads', get: (p) => people.some(p.threads, 3) },
+                { key: 'iterations', title: 'Iterations', kind: 'count' },
+                { key: 'mean_ns', title: 'Mean', kind: 'time' },
+                { key: 'min_ns', title: 'Least', kind: 'time' },
+                { key: 'max_ns', title: 'Most', kind: 'time' },
+                { key: 'variation', title: 'Varying by', kind: 'number', text: (v) => share(v) },
+                { key: 'outliers', title: 'Outliers', kind: 'count', get: (p) => p.outliers?.length },
+              ],
+            }),
+          )
+        : '',
+    );
   },
 };

@@ -8,14 +8,37 @@ const HEIGHT = 160;
 
 /** threads in order; times(thread): its group_ns; name(thread); go(thread): what a click or Enter does */
 export function strip(app, { threads, times, name, go }) {
-  const canvas = h('canvas', { role: 'img', 'aria-label': `What the time of each of ${threads.length} threads was for` });
-  const words = h('p', { class: 'readout', role: 'status' }, 'Point at a column, or move with the arrow keys; a click shows the thread in the timeline.');
-  const box = h('div', { role: 'group', tabindex: '0', style: { height: `${HEIGHT}px` },
-    'aria-label': `Time of ${threads.length} threads, a column each. Arrow keys read it column by column.` }, canvas);
-  let columns = 0, at = 0, width = 0;
+  const canvas = h('canvas', {
+    role: 'img',
+    'aria-label': `What the time of each of ${threads.length} threads was for`,
+  });
+  const words = h(
+    'p',
+    { class: 'readout', role: 'status' },
+    'Point at a column, or move with the arrow keys; a click shows the thread in the timeline.',
+  );
+  const box = h(
+    'div',
+    {
+      role: 'group',
+      tabindex: '0',
+      style: { height: `${HEIGHT}px` },
+      'aria-label': `Time of ${threads.length} threads, a column each. Arrow keys read it column by column.`,
+    },
+    canvas,
+  );
+  let columns = 0,
+    at = 0,
+    width = 0;
 
-  const membersOf = (column) => threads.slice(Math.floor(column * threads.length / columns),
-    Math.max(Math.floor((column + 1) * threads.length / columns), Math.floor(column * threads.length / columns) + 1));
+  const membersOf = (column) =>
+    threads.slice(
+      Math.floor((column * threads.length) / columns),
+      Math.max(
+        Math.floor(((column + 1) * threads.length) / columns),
+        Math.floor((column * threads.length) / columns) + 1,
+      ),
+    );
 
   function meanOf(members) {
     const sum = {};
@@ -31,7 +54,8 @@ export function strip(app, { threads, times, name, go }) {
     width = box.clientWidth;
     if (!width) return;
     columns = Math.min(threads.length, Math.floor(width));
-    const ratio = Math.min(2, window.devicePixelRatio || 1), pen = canvas.getContext('2d');
+    const ratio = Math.min(2, window.devicePixelRatio || 1),
+      pen = canvas.getContext('2d');
     canvas.width = width * ratio;
     canvas.height = HEIGHT * ratio;
     canvas.style.width = `${width}px`;
@@ -39,10 +63,11 @@ export function strip(app, { threads, times, name, go }) {
     pen.scale(ratio, ratio);
     for (let column = 0; column < columns; column++) {
       const [sum, wall] = meanOf(membersOf(column));
-      const left = Math.floor(column * width / columns), right = Math.floor((column + 1) * width / columns);
+      const left = Math.floor((column * width) / columns),
+        right = Math.floor(((column + 1) * width) / columns);
       let bottom = HEIGHT;
       for (const { key } of groups) {
-        const high = wall ? HEIGHT * (sum[key] ?? 0) / wall : 0;
+        const high = wall ? (HEIGHT * (sum[key] ?? 0)) / wall : 0;
         pen.fillStyle = app.colour(key);
         pen.fillRect(left, bottom - high, right - left, high);
         bottom -= high;
@@ -53,12 +78,19 @@ export function strip(app, { threads, times, name, go }) {
   function tell(column) {
     if (column < 0 || column >= columns) return;
     at = column;
-    const members = membersOf(column), [sum, wall] = meanOf(members);
-    const who = members.length > 1 ? `${name(members[0])} to ${name(members[members.length - 1])} (${several(members.length, 'thread')})` : name(members[0]);
-    words.textContent = `${who}: ${groups.filter(({ key }) => sum[key] > 0).map(({ key, label }) => `${label} ${part(sum[key], wall)}`).join(', ')}`;
+    const members = membersOf(column),
+      [sum, wall] = meanOf(members);
+    const who =
+      members.length > 1
+        ? `${name(members[0])} to ${name(members[members.length - 1])} (${several(members.length, 'thread')})`
+        : name(members[0]);
+    words.textContent = `${who}: ${groups
+      .filter(({ key }) => sum[key] > 0)
+      .map(({ key, label }) => `${label} ${part(sum[key], wall)}`)
+      .join(', ')}`;
   }
 
-  canvas.addEventListener('pointermove', (event) => tell(Math.floor(event.offsetX * columns / width)));
+  canvas.addEventListener('pointermove', (event) => tell(Math.floor((event.offsetX * columns) / width)));
   canvas.addEventListener('click', () => go(membersOf(at)[0]));
   box.addEventListener('keydown', (event) => {
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: columns - 1 }[event.key];
@@ -67,7 +99,9 @@ export function strip(app, { threads, times, name, go }) {
     event.preventDefault();
     tell(to);
   });
-  new ResizeObserver(() => { if (box.clientWidth !== width) draw(); }).observe(box);
+  new ResizeObserver(() => {
+    if (box.clientWidth !== width) draw();
+  }).observe(box);
   app.onTheme(draw);
   return h('div', { class: 'chart' }, box, words);
 }

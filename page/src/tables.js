@@ -9,13 +9,18 @@ import * as figures from './figures.js';
 import { h, newId, put } from './make.js';
 import { plain } from './dom.js';
 
-const PAGE = 20, LARGER = 200;
+const PAGE = 20,
+  LARGER = 200;
 
 const written = {
-  time: figures.time, bytes: figures.bytes, rate: figures.rate, count: figures.count,
-  percent: figures.percent, share: figures.share,
-  number: (value) => value == null ? '-' : String(value),
-  text: (value) => value == null || value === '' ? '-' : String(value),
+  time: figures.time,
+  bytes: figures.bytes,
+  rate: figures.rate,
+  count: figures.count,
+  percent: figures.percent,
+  share: figures.share,
+  number: (value) => (value == null ? '-' : String(value)),
+  text: (value) => (value == null || value === '' ? '-' : String(value)),
 };
 
 const units = { time: 'time', bytes: 'bytes', rate: 'bytes per second', percent: '%', share: '%' };
@@ -29,10 +34,13 @@ function compare(a, b) {
 /** What is not known comes last, whichever way it is sorted. */
 function sorted(rows, get, down) {
   const missing = (value) => value == null || value === '' || Number.isNaN(value);
-  return rows.map((row, at) => [get(row), row, at]).sort(([a, , i], [b, , j]) => {
-    if (missing(a) || missing(b)) return missing(a) - missing(b) || i - j;
-    return (down ? compare(b, a) : compare(a, b)) || i - j;
-  }).map(([, row]) => row);
+  return rows
+    .map((row, at) => [get(row), row, at])
+    .sort(([a, , i], [b, , j]) => {
+      if (missing(a) || missing(b)) return missing(a) - missing(b) || i - j;
+      return (down ? compare(b, a) : compare(a, b)) || i - j;
+    })
+    .map(([, row]) => row);
 }
 
 /** A field as RFC 4180 has it; characters that are not seen as codes. */
@@ -43,7 +51,10 @@ function field(value) {
 }
 
 export function toCsv(columns, rows) {
-  const lines = [columns.map(({ key }) => field(key)), ...rows.map((row) => columns.map((column) => field(column.get(row))))];
+  const lines = [
+    columns.map(({ key }) => field(key)),
+    ...rows.map((row) => columns.map((column) => field(column.get(row)))),
+  ];
   return lines.map((cells) => `${cells.join(',')}\r\n`).join('');
 }
 
@@ -52,7 +63,9 @@ async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
-    } catch { /* not allowed: the old way */ }
+    } catch {
+      /* not allowed: the old way */
+    }
   }
   const box = h('textarea', { class: 'unseen', 'aria-hidden': 'true', tabindex: '-1' });
   box.value = text;
@@ -79,7 +92,9 @@ class Table {
     this.all = this.rows = rows;
     this.columns = columns.map((column) => ({ kind: 'text', get: (row) => row[column.key], ...column }));
     this.shown = this.columns.filter(({ only }) => only !== 'csv');
-    [this.by, this.down] = sort ? [this.columns.find(({ key }) => key === sort.replace(/^-/, '')), sort.startsWith('-')] : [];
+    [this.by, this.down] = sort
+      ? [this.columns.find(({ key }) => key === sort.replace(/^-/, '')), sort.startsWith('-')]
+      : [];
     this.empty = empty;
     this.words = new Map();
     this.element = h('div', { class: 'table', 'data-table': name });
@@ -92,10 +107,17 @@ class Table {
     this.body = h('tbody');
     this.heads = this.shown.map((column) => this.head(column));
     this.count = h('span', { class: 'rows', id: `${id}-rows` });
-    const scroll = h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': id },
-      h('table', { 'aria-labelledby': id }, h('thead', {}, h('tr', {}, this.heads)), this.body));
+    const scroll = h(
+      'div',
+      { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': id },
+      h('table', { 'aria-labelledby': id }, h('thead', {}, h('tr', {}, this.heads)), this.body),
+    );
     if (this.all.length === 0) {
-      put(this.element, h('p', { class: 'caption' }, caption), h('p', { class: 'muted' }, this.empty ?? 'Nothing of this kind.'));
+      put(
+        this.element,
+        h('p', { class: 'caption' }, caption),
+        h('p', { class: 'muted' }, this.empty ?? 'Nothing of this kind.'),
+      );
       return;
     }
     put(this.element, h('p', { class: 'caption', id }, caption), scroll, this.tools(caption));
@@ -103,9 +125,16 @@ class Table {
 
   head(column) {
     const numeric = column.kind !== 'text';
-    const head = h('th', { scope: 'col', class: numeric ? 'figure' : null, 'data-key': column.key },
-      h('button', { type: 'button', title: column.help, on: { click: () => this.sortBy(column) } }, column.title,
-        h('span', { class: 'direction', 'aria-hidden': 'true' })));
+    const head = h(
+      'th',
+      { scope: 'col', class: numeric ? 'figure' : null, 'data-key': column.key },
+      h(
+        'button',
+        { type: 'button', title: column.help, on: { click: () => this.sortBy(column) } },
+        column.title,
+        h('span', { class: 'direction', 'aria-hidden': 'true' }),
+      ),
+    );
     head.column = column;
     return head;
   }
@@ -115,18 +144,37 @@ class Table {
     const button = (text, act, label) => h('button', { type: 'button', 'aria-label': label, on: { click: act } }, text);
     const tools = h('div', { class: 'tools' });
     if (this.all.length > 5) {
-      this.box = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter: ${caption}`, size: 14,
-        on: { input: () => this.filter(this.box.value) } });
+      this.box = h('input', {
+        type: 'search',
+        placeholder: 'Filter',
+        'aria-label': `Filter: ${caption}`,
+        size: 14,
+        on: { input: () => this.filter(this.box.value) },
+      });
       tools.append(this.box);
     }
     this.before = button('‹', () => this.turn(-1), `Rows before: ${caption}`);
     this.after = button('›', () => this.turn(1), `Rows after: ${caption}`);
-    this.more = button('more rows', () => { this.larger = !this.larger; this.at = 0; this.draw(); });
+    this.more = button('more rows', () => {
+      this.larger = !this.larger;
+      this.at = 0;
+      this.draw();
+    });
     if (this.all.length > this.page) tools.append(this.before, this.after, this.more);
-    tools.append(this.count,
-      button('copy as CSV', async () => said(await copy(this.csv()) ? `copied ${figures.several(this.rows.length, 'row')}` :
-        'this browser does not let a page copy; save it'), `copy as CSV: ${caption}`),
-      button('save CSV', () => save(this.csv(), `${this.name}.csv`), `save CSV: ${caption}`));
+    tools.append(
+      this.count,
+      button(
+        'copy as CSV',
+        async () =>
+          said(
+            (await copy(this.csv()))
+              ? `copied ${figures.several(this.rows.length, 'row')}`
+              : 'this browser does not let a page copy; save it',
+          ),
+        `copy as CSV: ${caption}`,
+      ),
+      button('save CSV', () => save(this.csv(), `${this.name}.csv`), `save CSV: ${caption}`),
+    );
     return tools;
   }
 
@@ -155,7 +203,13 @@ class Table {
 
   text(row) {
     if (!this.words.has(row))
-      this.words.set(row, this.shown.map((column) => `${this.cell(column, row, true)}`).join('\n').toLowerCase());
+      this.words.set(
+        row,
+        this.shown
+          .map((column) => `${this.cell(column, row, true)}`)
+          .join('\n')
+          .toLowerCase(),
+      );
     return this.words.get(row);
   }
 
@@ -193,14 +247,29 @@ class Table {
     if (this.all.length === 0) return;
     const step = this.larger ? LARGER : this.page;
     const end = Math.min(this.rows.length, this.at + step);
-    const lines = this.rows.slice(this.at, end).map((row) => h('tr', {}, this.shown.map((column, i) =>
-      h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: column.kind !== 'text' ? 'figure' : column.class },
-        this.cell(column, row)))));
+    const lines = this.rows.slice(this.at, end).map((row) =>
+      h(
+        'tr',
+        {},
+        this.shown.map((column, i) =>
+          h(
+            i === 0 ? 'th' : 'td',
+            { scope: i === 0 ? 'row' : null, class: column.kind !== 'text' ? 'figure' : column.class },
+            this.cell(column, row),
+          ),
+        ),
+      ),
+    );
     put(this.body, lines);
-    put(this.count, this.rows.length === 0 ? `none of ${figures.several(this.all.length, 'row')}` :
-      end - this.at === this.all.length ? figures.several(this.all.length, 'row') :
-        `${figures.count(this.at + 1)}–${figures.count(end)} of ${figures.count(this.rows.length)}` +
-        (this.rows.length < this.all.length ? ` (of ${figures.several(this.all.length, 'row')})` : ' rows'));
+    put(
+      this.count,
+      this.rows.length === 0
+        ? `none of ${figures.several(this.all.length, 'row')}`
+        : end - this.at === this.all.length
+          ? figures.several(this.all.length, 'row')
+          : `${figures.count(this.at + 1)}–${figures.count(end)} of ${figures.count(this.rows.length)}` +
+            (this.rows.length < this.all.length ? ` (of ${figures.several(this.all.length, 'row')})` : ' rows'),
+    );
     this.before.disabled = this.at === 0;
     this.after.disabled = end >= this.rows.length;
     this.more.textContent = this.larger ? 'fewer rows' : 'more rows';

@@ -24,61 +24,125 @@ function workers(app, people, of) {
   return [
     h('h3', {}, `Workers, from the first submission to the end of the last task (${time(of.time_ns)})`),
     legend(uses.map(([, label, colour, means]) => ({ label, colour, means }))),
-    valued([...of.workers].sort((a, b) => (a.worker ?? 0) - (b.worker ?? 0)).slice(0, 128).map((w) => {
-      const name = `worker ${w.worker ?? ''} ${people.thread(w)}`;
-      return { label: name, head: link(app, { ...w, start_ns: of.from_ns, end_ns: of.from_ns + of.time_ns }, name, `Show the tasks of ${name} in the timeline`),
-        parts: parts(w), text: `${several(w.tasks, 'task')}, runs ${part(w.runs_ns, of.time_ns, 0)}` };
-    }), { whole: of.time_ns, label: 'What each worker does' }),
+    valued(
+      [...of.workers]
+        .sort((a, b) => (a.worker ?? 0) - (b.worker ?? 0))
+        .slice(0, 128)
+        .map((w) => {
+          const name = `worker ${w.worker ?? ''} ${people.thread(w)}`;
+          return {
+            label: name,
+            head: link(
+              app,
+              { ...w, start_ns: of.from_ns, end_ns: of.from_ns + of.time_ns },
+              name,
+              `Show the tasks of ${name} in the timeline`,
+            ),
+            parts: parts(w),
+            text: `${several(w.tasks, 'task')}, runs ${part(w.runs_ns, of.time_ns, 0)}`,
+          };
+        }),
+      { whole: of.time_ns, label: 'What each worker does' },
+    ),
     table(app, {
-      name: 'tasks.workers', caption: 'Workers (% of the time from the first submission to the last task)', rows: of.workers, sort: 'worker',
-      columns: [{ key: 'worker', title: 'Worker', kind: 'number' }, { key: 'who', title: 'Thread', get: (w) => people.thread(w) },
+      name: 'tasks.workers',
+      caption: 'Workers (% of the time from the first submission to the last task)',
+      rows: of.workers,
+      sort: 'worker',
+      columns: [
+        { key: 'worker', title: 'Worker', kind: 'number' },
+        { key: 'who', title: 'Thread', get: (w) => people.thread(w) },
         { key: 'tasks', title: 'Tasks', kind: 'count' },
-        ...uses.map(([key, label, , means]) => ({ key, title: label, help: means, kind: 'time', text: (ns) => part(ns, of.time_ns) }))],
-    })];
+        ...uses.map(([key, label, , means]) => ({
+          key,
+          title: label,
+          help: means,
+          kind: 'time',
+          text: (ns) => part(ns, of.time_ns),
+        })),
+      ],
+    }),
+  ];
 }
 
 function bounds(of) {
-  const line = (label, ns, means) => ns ? { label, value: ns, text: `${time(ns)}; ${means}` } : null;
-  const rows = [line('the run', of.time_ns, 'first submission to last task'), line('area bound', of.area_bound_ns, 'all workers busy to the end'),
-    line('longest chain', of.longest_chain_ns, `of ${count(of.longest_chain_tasks)} tasks, with any number of workers`)].filter(Boolean);
-  return rows.length > 1 ? [h('h3', {}, 'What the run could be as short as'), valued(rows, { label: 'Bounds', colour: 'var(--group-task)' })] : null;
+  const line = (label, ns, means) => (ns ? { label, value: ns, text: `${time(ns)}; ${means}` } : null);
+  const rows = [
+    line('the run', of.time_ns, 'first submission to last task'),
+    line('area bound', of.area_bound_ns, 'all workers busy to the end'),
+    line('longest chain', of.longest_chain_ns, `of ${count(of.longest_chain_tasks)} tasks, with any number of workers`),
+  ].filter(Boolean);
+  return rows.length > 1
+    ? [h('h3', {}, 'What the run could be as short as'), valued(rows, { label: 'Bounds', colour: 'var(--group-task)' })]
+    : null;
 }
 
 function kinds(app, of) {
-  const mean = (key) => ({ key: `${key}.sum_ns`, kind: 'time', get: (k) => k[key]?.tasks ? k[key].sum_ns / k[key].tasks : null });
+  const mean = (key) => ({
+    key: `${key}.sum_ns`,
+    kind: 'time',
+    get: (k) => (k[key]?.tasks ? k[key].sum_ns / k[key].tasks : null),
+  });
   return table(app, {
-    name: 'tasks.kinds', caption: 'Kinds of tasks (waiting: on average)', rows: of.kinds, sort: '-runs_ns',
-    columns: [{ key: 'name', title: 'Kind', get: (k) => k.name ?? k.kind ?? k.event }, { key: 'event', only: 'csv' },
-      { key: 'submitted', title: 'Submitted', kind: 'count' }, { key: 'executed', title: 'Ran', kind: 'count' },
-      { key: 'runs_ns', title: 'Time', kind: 'time' }, { key: 'mean', title: 'Mean', kind: 'time', get: (k) => k.executed ? k.runs_ns / k.executed : null },
+    name: 'tasks.kinds',
+    caption: 'Kinds of tasks (waiting: on average)',
+    rows: of.kinds,
+    sort: '-runs_ns',
+    columns: [
+      { key: 'name', title: 'Kind', get: (k) => k.name ?? k.kind ?? k.event },
+      { key: 'event', only: 'csv' },
+      { key: 'submitted', title: 'Submitted', kind: 'count' },
+      { key: 'executed', title: 'Ran', kind: 'count' },
+      { key: 'runs_ns', title: 'Time', kind: 'time' },
+      { key: 'mean', title: 'Mean', kind: 'time', get: (k) => (k.executed ? k.runs_ns / k.executed : null) },
       { ...mean('submit_to_ready'), title: 'Until ready', help: 'waits for other tasks' },
       { ...mean('ready_to_start'), title: 'Ready until start', help: 'waits for a worker and for data' },
-      { key: 'submitted_at', title: 'Submitted at' }],
+      { key: 'submitted_at', title: 'Submitted at' },
+    ],
   });
 }
 
 function perWorker(app, people, of) {
   return table(app, {
-    name: 'tasks.by_worker_and_kind', caption: 'Tasks by worker and kind', rows: of.by_worker_and_kind, sort: '-mean_ns',
-    columns: [{ key: 'worker', title: 'Worker', kind: 'number' }, { key: 'who', title: 'Thread', get: (w) => people.thread(w) },
-      { key: 'name', title: 'Kind', get: (k) => k.name ?? k.kind ?? k.event }, { key: 'tasks', title: 'Tasks', kind: 'count' },
-      { key: 'mean_ns', title: 'Mean', kind: 'time' }, { key: 'deviation_ns', title: 'Deviation', kind: 'time' },
-      { key: 'min_ns', title: 'Least', kind: 'time' }, { key: 'max_ns', title: 'Most', kind: 'time' }],
+    name: 'tasks.by_worker_and_kind',
+    caption: 'Tasks by worker and kind',
+    rows: of.by_worker_and_kind,
+    sort: '-mean_ns',
+    columns: [
+      { key: 'worker', title: 'Worker', kind: 'number' },
+      { key: 'who', title: 'Thread', get: (w) => people.thread(w) },
+      { key: 'name', title: 'Kind', get: (k) => k.name ?? k.kind ?? k.event },
+      { key: 'tasks', title: 'Tasks', kind: 'count' },
+      { key: 'mean_ns', title: 'Mean', kind: 'time' },
+      { key: 'deviation_ns', title: 'Deviation', kind: 'time' },
+      { key: 'min_ns', title: 'Least', kind: 'time' },
+      { key: 'max_ns', title: 'Most', kind: 'time' },
+    ],
   });
 }
 
 export const tasks = {
   id: 'tasks',
   title: 'Tasks and workers',
-  needs: ({ report }) => Boolean(report.tasks?.runtimes?.some(({ executed, workers: list }) => executed || list?.length)),
+  needs: ({ report }) =>
+    Boolean(report.tasks?.runtimes?.some(({ executed, workers: list }) => executed || list?.length)),
   render(section, { report }, app) {
     const people = new People(report);
     for (const of of report.tasks.runtimes) {
       const content = [
-        h('p', { class: 'intro' }, `${people.process(of.pid)}: ${several(of.executed, 'task')} in ${time(of.time_ns)} (model ${of.model}).`
-          + (of.missing_calls ? ` ${several(of.missing_calls, 'call')} of tasks are missing, so reasons for idling are not told.` : '')),
-        workers(app, people, of), bounds(of), of.kinds?.length ? kinds(app, of) : null,
-        of.by_worker_and_kind?.length ? details('By worker and kind', () => perWorker(app, people, of)) : null];
+        h(
+          'p',
+          { class: 'intro' },
+          `${people.process(of.pid)}: ${several(of.executed, 'task')} in ${time(of.time_ns)} (model ${of.model}).` +
+            (of.missing_calls
+              ? ` ${several(of.missing_calls, 'call')} of tasks are missing, so reasons for idling are not told.`
+              : ''),
+        ),
+        workers(app, people, of),
+        bounds(of),
+        of.kinds?.length ? kinds(app, of) : null,
+        of.by_worker_and_kind?.length ? details('By worker and kind', () => perWorker(app, people, of)) : null,
+      ];
       section.append(...content.flat(Infinity).filter(Boolean));
     }
   },

@@ -4,7 +4,7 @@
 /** The first index in [from, to) whose value is `least` or more. */
 export function lowerBound(values, least, from, to) {
   while (from < to) {
-    const middle = from + to >>> 1;
+    const middle = (from + to) >>> 1;
     if (values[middle] < least) from = middle + 1;
     else to = middle;
   }
@@ -19,8 +19,8 @@ export function begunIn(calls, lane, from, to) {
 }
 
 /**
- * The calls that began before a time and had not returned then, innermost first. They nest: so they are the last one that
- * began before, or around that one.
+ * The calls that began before a time and had not returned then, innermost first. They nest: so they are the last one
+ * that began before, or around that one.
  */
 export function inProgress(calls, lane, time) {
   const found = [];
@@ -49,13 +49,15 @@ export function addSelfTimes(calls, groupOf, lane, from, to, sums) {
 /** The time of left-out calls in [from, to) of a lane, by group, added to sums. Returns how many there are, about. */
 export function addLeftOut(bins, lane, length, from, to, sums) {
   if (!bins) return 0;
-  const { bin, count, share } = bins.lanes[lane], groups = sums.length, width = length / bins.nbins;
+  const { bin, count, share } = bins.lanes[lane],
+    groups = sums.length,
+    width = length / bins.nbins;
   let calls = 0;
   for (let k = lowerBound(bin, Math.floor(from / width), 0, bin.length); k < bin.length && bin[k] * width < to; k++) {
     const ns = Math.min((bin[k] + 1) * width, to) - Math.max(bin[k] * width, from);
     if (!(ns > 0)) continue;
-    calls += count[k] * ns / width;
-    for (let g = 0; g < groups; g++) sums[g] += share[k * groups + g] / 255 * ns;
+    calls += (count[k] * ns) / width;
+    for (let g = 0; g < groups; g++) sums[g] += (share[k * groups + g] / 255) * ns;
   }
   return calls;
 }
@@ -63,7 +65,8 @@ export function addLeftOut(bins, lane, length, from, to, sums) {
 /** The index of what is left out of a lane at a time; -1: nothing. */
 export function leftOutAt(bins, lane, length, time) {
   if (!bins) return -1;
-  const { bin } = bins.lanes[lane], wanted = Math.floor(time / length * bins.nbins);
+  const { bin } = bins.lanes[lane],
+    wanted = Math.floor((time / length) * bins.nbins);
   const k = lowerBound(bin, wanted, 0, bin.length);
   return bin[k] === wanted ? k : -1;
 }

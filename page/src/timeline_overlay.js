@@ -6,8 +6,11 @@ import * as format from './format.js';
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
 import { isFine } from './timeline_paint.js';
 
-const ARROWS_MOST = 120, ARROWS_FEW = 30, ARROW_LEAST = 4;
-const WINDOW_MOST = 20000, PATH_MOST = 4000;
+const ARROWS_MOST = 120,
+  ARROWS_FEW = 30,
+  ARROW_LEAST = 4;
+const WINDOW_MOST = 20000,
+  PATH_MOST = 4000;
 const xOf = (scene, time) => (time - scene.from) / scene.step / scene.ratio;
 
 /** The row of a call: { y, height } in CSS pixels of the canvas. */
@@ -25,7 +28,8 @@ function touch(scene, lane, time) {
 
 /** Names in bars that are wide enough for some letters. */
 export function writeNames(context, scene, lane, at, style) {
-  const { calls, facts } = scene, place = scene.layout.lanes[at];
+  const { calls, facts } = scene,
+    place = scene.layout.lanes[at];
   if (place.rowHeight < 14 || !isFine(scene, lane, at)) return;
   const [first, end] = begunIn(calls, lane, scene.from, scene.from + scene.width * scene.step);
   const least = style.letter * 4 * scene.step * scene.ratio;
@@ -51,13 +55,18 @@ export function writeNames(context, scene, lane, at, style) {
 export function writeLeftOut(context, scene, at, style) {
   const place = scene.layout.lanes[at];
   if (!scene.bins || !place.strip) return;
-  const { bin, count } = scene.bins.lanes[at], width = scene.length / scene.bins.nbins;
+  const { bin, count } = scene.bins.lanes[at],
+    width = scene.length / scene.bins.nbins;
   if (width / scene.step / scene.ratio < 260) return;
   const y = place.y - scene.top + place.rows * place.rowHeight + (place.strip - 1) / 2;
-  for (let k = lowerBound(bin, Math.floor(scene.from / width), 0, bin.length);
-    k < bin.length && bin[k] * width < scene.from + scene.width * scene.step; k++) {
-    const text = `${format.count(count[k])} call${count[k] === 1 ? '' : 's'} shorter than `
-      + `${format.time(scene.facts.calls.shorter_than_ns)} are not in this file`;
+  for (
+    let k = lowerBound(bin, Math.floor(scene.from / width), 0, bin.length);
+    k < bin.length && bin[k] * width < scene.from + scene.width * scene.step;
+    k++
+  ) {
+    const text =
+      `${format.count(count[k])} call${count[k] === 1 ? '' : 's'} shorter than ` +
+      `${format.time(scene.facts.calls.shorter_than_ns)} are not in this file`;
     const left = Math.max(4, xOf(scene, bin[k] * width) + 4);
     if (xOf(scene, (bin[k] + 1) * width) - left < text.length * 5) continue;
     context.font = style.small;
@@ -75,12 +84,14 @@ export function outline(context, scene, lane, i, colour, width) {
   const { y, height } = rowOf(scene, lane, scene.calls.level[i]);
   const x = xOf(scene, scene.calls.start[i]);
   const wide = Math.max(2, scene.calls.duration[i] / scene.step / scene.ratio);
-  const left = Math.max(-4, x), right = Math.min(scene.width / scene.ratio + 4, x + wide);
+  const left = Math.max(-4, x),
+    right = Math.min(scene.width / scene.ratio + 4, x + wide);
   if (right < 0 || left > scene.width / scene.ratio) return;
   context.strokeStyle = colour;
   context.lineWidth = width;
   context.strokeRect(left - width / 2, y - width / 2, Math.max(2, right - left) + width, height + width);
-  if (wide < 6) { // too narrow to be found by its outline alone
+  if (wide < 6) {
+    // too narrow to be found by its outline alone
     context.fillStyle = colour;
     context.beginPath();
     context.moveTo(x + wide / 2, y - 2);
@@ -92,14 +103,17 @@ export function outline(context, scene, lane, i, colour, width) {
 
 /** The arrows in view, the longest first, at most ARROWS_MOST of them; and how many there are, or at least. */
 export function arrowsInView(scene, arrows, order) {
-  const to = scene.from + scene.width * scene.step, found = [];
+  const to = scene.from + scene.width * scene.step,
+    found = [];
   const { layout, top, canvasHeight } = scene;
   const seen = (lane) => {
     const place = layout.lanes[lane];
     return place && place.y + place.height > top && place.y < top + canvasHeight;
   };
-  const inView = (i) => arrows.toTime[i] >= scene.from && arrows.fromTime[i] <= to
-    && (seen(arrows.fromLane[i]) || seen(arrows.toLane[i]));
+  const inView = (i) =>
+    arrows.toTime[i] >= scene.from &&
+    arrows.fromTime[i] <= to &&
+    (seen(arrows.fromLane[i]) || seen(arrows.toLane[i]));
   const first = lowerBound(arrows.toTime, scene.from, 0, arrows.n);
   const end = lowerBound(arrows.toTime, to + arrows.longest + 1, first, arrows.n);
   const length = (i) => arrows.toTime[i] - arrows.fromTime[i];
@@ -116,8 +130,10 @@ export function arrowsInView(scene, arrows, order) {
 }
 
 export function drawArrow(context, scene, arrows, i, colour, strong) {
-  const x0 = xOf(scene, arrows.fromTime[i]), x1 = xOf(scene, arrows.toTime[i]);
-  const y0 = touch(scene, arrows.fromLane[i], arrows.fromTime[i] + 0.5), y1 = touch(scene, arrows.toLane[i], arrows.toTime[i] - 0.5);
+  const x0 = xOf(scene, arrows.fromTime[i]),
+    x1 = xOf(scene, arrows.toTime[i]);
+  const y0 = touch(scene, arrows.fromLane[i], arrows.fromTime[i] + 0.5),
+    y1 = touch(scene, arrows.toLane[i], arrows.toTime[i] - 0.5);
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = strong ? 1 : 0.75;
   context.lineWidth = strong ? 2 : 1;
@@ -127,7 +143,8 @@ export function drawArrow(context, scene, arrows, i, colour, strong) {
   context.lineTo(x1, y1);
   context.stroke();
   context.setLineDash([]);
-  const angle = Math.atan2(y1 - y0, x1 - x0), size = strong ? 8 : 6;
+  const angle = Math.atan2(y1 - y0, x1 - x0),
+    size = strong ? 8 : 6;
   context.beginPath();
   context.moveTo(x1, y1);
   context.lineTo(x1 - size * Math.cos(angle - 0.4), y1 - size * Math.sin(angle - 0.4));
@@ -138,19 +155,28 @@ export function drawArrow(context, scene, arrows, i, colour, strong) {
 
 /** The critical path: a band on the lane it is in, and a line to the next. */
 export function drawPath(context, scene, path, colour) {
-  const { parts } = path, width = scene.width / scene.ratio;
-  let low = 0, high = parts.length;
-  while (low < high) { const m = low + high >>> 1; if (parts[m][2] < scene.from) low = m + 1; else high = m; }
+  const { parts } = path,
+    width = scene.width / scene.ratio;
+  let low = 0,
+    high = parts.length;
+  while (low < high) {
+    const m = (low + high) >>> 1;
+    if (parts[m][2] < scene.from) low = m + 1;
+    else high = m;
+  }
   context.strokeStyle = context.fillStyle = colour;
   context.lineWidth = 1.5;
-  let before = null, lastX = -10;
+  let before = null,
+    lastX = -10;
   context.beginPath();
   for (let k = low, n = 0; k < parts.length && n < PATH_MOST; k++) {
     const [lane, start, end] = parts[k];
-    const x0 = xOf(scene, start), x1 = xOf(scene, end);
+    const x0 = xOf(scene, start),
+      x1 = xOf(scene, end);
     if (x0 > width) break;
     if (!scene.layout.lanes[lane]) continue;
-    const place = scene.layout.lanes[lane], y = place.y - scene.top - 2;
+    const place = scene.layout.lanes[lane],
+      y = place.y - scene.top - 2;
     context.fillRect(Math.max(0, x0), y, Math.max(1, Math.min(width, x1) - Math.max(0, x0)), 3);
     if (before !== null && before !== y && x0 - lastX >= 0.5) {
       context.moveTo(x0, before + 1.5);
@@ -171,7 +197,8 @@ export function tickStep(least) {
 
 /** Times at which the ruler and the lanes have lines. */
 export function ticks(scene) {
-  const step = tickStep(scene.step * scene.ratio * 130), found = [];
+  const step = tickStep(scene.step * scene.ratio * 130),
+    found = [];
   const to = Math.min(scene.length, scene.from + scene.width * scene.step);
   for (let at = Math.ceil(Math.max(0, scene.from) / step) * step; at <= to; at += step) found.push(at);
   return { step, times: found };

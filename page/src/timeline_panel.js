@@ -5,20 +5,26 @@ import * as format from './format.js';
 import { makeRoom } from './timeline_paint.js';
 import { addLeftOut, addSelfTimes, inProgress, leftOutAt, lowerBound, ownTime } from './timeline_calls.js';
 
-const ENDS = ['returned', 'was still in progress when the recording ended', 'left by a jump or an exception, without returning',
-  'ended with its thread or process', 'its return was not observed'];
+const ENDS = [
+  'returned',
+  'was still in progress when the recording ended',
+  'left by a jump or an exception, without returning',
+  'ended with its thread or process',
+  'its return was not observed',
+];
 const ARROWS_TOLD = 8;
 
 /** GASP_MPI_SEND, the call's event. */
 export const eventOf = ({ facts, calls }, i) => plain(facts.events[calls.event[i]].name);
-export const siteOf = ({ facts, calls }, i) => calls.site[i] ? plain(facts.sites[calls.site[i] - 1]) : null;
+export const siteOf = ({ facts, calls }, i) => (calls.site[i] ? plain(facts.sites[calls.site[i] - 1]) : null);
 export const wordsOf = ({ facts, calls }, i) => plain(facts.words[calls.word[i]] ?? '');
 
 /** The lane that a call is in: its index. */
 export function laneOf({ facts }, i) {
-  let low = 0, high = facts.lanes.length;
+  let low = 0,
+    high = facts.lanes.length;
   while (low < high) {
-    const middle = low + high >>> 1;
+    const middle = (low + high) >>> 1;
     if (facts.lanes[middle].first + facts.lanes[middle].calls <= i) low = middle + 1;
     else high = middle;
   }
@@ -27,31 +33,45 @@ export function laneOf({ facts }, i) {
 
 /** One sentence, for those who listen. */
 export function sentence(data, i) {
-  const { facts, calls } = data, lane = facts.lanes[laneOf(data, i)];
-  const site = siteOf(data, i), words = wordsOf(data, i);
-  return `${eventOf(data, i)}, ${format.time(calls.duration[i])}, ${plain(lane.name)}, at ${format.moment(calls.start[i], 1000, facts.length)}`
-    + `${site ? `, from ${site}` : ''}${words ? `, ${words}` : ''}${calls.end[i] ? `, ${ENDS[calls.end[i]]}` : ''}`;
+  const { facts, calls } = data,
+    lane = facts.lanes[laneOf(data, i)];
+  const site = siteOf(data, i),
+    words = wordsOf(data, i);
+  return (
+    `${eventOf(data, i)}, ${format.time(calls.duration[i])}, ${plain(lane.name)}, ` +
+    `at ${format.moment(calls.start[i], 1000, facts.length)}` +
+    `${site ? `, from ${site}` : ''}${words ? `, ${words}` : ''}${calls.end[i] ? `, ${ENDS[calls.end[i]]}` : ''}`
+  );
 }
 
 /**
- * Arrows that end in a call, and those that begin in it: indices, the longest first. Those of calls inside of it are not
- * its own.
+ * Arrows that end in a call, and those that begin in it: indices, the longest first. Those of calls inside of it are
+ * not its own.
  */
 export function arrowsOf({ arrows, calls, facts }, lane, i) {
-  const into = [], from = [];
+  const into = [],
+    from = [];
   if (!arrows) return { into, from };
-  const begin = calls.start[i], end = begin + calls.duration[i];
+  const begin = calls.start[i],
+    end = begin + calls.duration[i];
   const own = (time) => [time - 0.5, time + 0.5].some((at) => inProgress(calls, facts.lanes[lane], at)[0] === i);
   const first = lowerBound(arrows.toTime, begin, 0, arrows.n);
   for (let k = first; k < arrows.n && arrows.toTime[k] <= end; k++)
     if (arrows.toLane[k] === lane && own(arrows.toTime[k])) into.push(k);
   for (let k = first; k < arrows.n && arrows.toTime[k] <= end + arrows.longest; k++)
-    if (arrows.fromLane[k] === lane && arrows.fromTime[k] >= begin && arrows.fromTime[k] <= end && own(arrows.fromTime[k])) from.push(k);
+    if (
+      arrows.fromLane[k] === lane &&
+      arrows.fromTime[k] >= begin &&
+      arrows.fromTime[k] <= end &&
+      own(arrows.fromTime[k])
+    )
+      from.push(k);
   const longest = (a, b) => arrows.toTime[b] - arrows.fromTime[b] - (arrows.toTime[a] - arrows.fromTime[a]);
   return { into: into.sort(longest), from: from.sort(longest) };
 }
 
-const button = (text, click, label) => element('button', { type: 'button', 'aria-label': label, on: { click } }, text);
+const button = (text, click, label) =>
+  element('button', { type: 'button', 'aria-label': label, on: { click } }, text);
 const row = (name, ...value) => element('div', {}, element('dt', {}, name), element('dd', {}, ...value));
 
 /** The command that makes a page of a part of the run, with all calls of it. */
@@ -59,8 +79,11 @@ export function partCommand({ facts }, from, to, lane = null) {
   const rank = lane === null ? null : facts.lanes[lane].rank;
   const file = plain(facts.recording);
   const name = /^[\w.\/+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
-  return `gaspbpf export ${name} --from ${format.option(Math.floor(Math.max(0, from)))} `
-    + `--to ${format.option(Math.ceil(Math.min(facts.length, to)))}${rank === null ? '' : ` --ranks ${rank}`} -o part.html`;
+  return (
+    `gaspbpf export ${name} --from ${format.option(Math.floor(Math.max(0, from)))} ` +
+    `--to ${format.option(Math.ceil(Math.min(facts.length, to)))}${rank === null ? '' : ` --ranks ${rank}`} ` +
+    '-o part.html'
+  );
 }
 
 /** A command, and a button that copies it. */
@@ -83,53 +106,107 @@ function arrowRows(data, indices, away, app) {
   const one = (k) => {
     const [lane, time] = away ? [arrows.toLane[k], arrows.toTime[k]] : [arrows.fromLane[k], arrows.fromTime[k]];
     const ns = arrows.toTime[k] - arrows.fromTime[k];
-    const text = `${plain(arrows.kinds[arrows.kind[k]] ?? 'arrow')}, ${away ? 'to' : 'from'} ${plain(facts.lanes[lane]?.name)}, `
-      + `${format.time(ns)} ${away ? 'later' : 'before'}`;
-    return element('li', {}, text, ' ', button('go there', () => app.timeline.showAt(lane, time), `go there: ${text}`));
+    const text =
+      `${plain(arrows.kinds[arrows.kind[k]] ?? 'arrow')}, ${away ? 'to' : 'from'} ${plain(facts.lanes[lane]?.name)}, ` +
+      `${format.time(ns)} ${away ? 'later' : 'before'}`;
+    return element(
+      'li',
+      {},
+      text,
+      ' ',
+      button('go there', () => app.timeline.showAt(lane, time), `go there: ${text}`),
+    );
   };
   const list = element('ul', { class: 'tl-arrows' }, indices.slice(0, ARROWS_TOLD).map(one));
-  if (indices.length > ARROWS_TOLD) list.append(element('li', {}, `and ${format.count(indices.length - ARROWS_TOLD)} more`));
+  if (indices.length > ARROWS_TOLD)
+    list.append(element('li', {}, `and ${format.count(indices.length - ARROWS_TOLD)} more`));
   return list;
 }
 
 export function showCall(panel, data, i, app) {
-  const { calls, facts } = data, at = laneOf(data, i), lane = facts.lanes[at];
+  const { calls, facts } = data,
+    at = laneOf(data, i),
+    lane = facts.lanes[at];
   const { into, from } = arrowsOf(data, at, i);
   const t = app.timeline;
   const own = ownTime(calls, lane, i);
   const length = facts.length;
   const sums = new Float64Array(facts.groups.length);
-  const left = Math.round(addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums));
+  const left = Math.round(
+    addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums),
+  );
   const up = calls.parent[i];
-  fill(panel,
-    element('header', {}, element('h3', {}, eventOf(data, i)), element('p', { class: 'tl-buttons' },
-      button('As wide as fits', () => t.fit(i)), button('Before', () => t.step(-1), 'the call before in this lane'),
-      button('Next', () => t.step(1), 'the next call in this lane'), button('Close', () => t.clear(), 'nothing selected'))),
-    element('dl', {},
-      row('Took', format.time(calls.duration[i]), own !== calls.duration[i] ? `, ${format.time(own)} without the calls inside` : ''),
+  fill(
+    panel,
+    element(
+      'header',
+      {},
+      element('h3', {}, eventOf(data, i)),
+      element(
+        'p',
+        { class: 'tl-buttons' },
+        button('As wide as fits', () => t.fit(i)),
+        button('Before', () => t.step(-1), 'the call before in this lane'),
+        button('Next', () => t.step(1), 'the next call in this lane'),
+        button('Close', () => t.clear(), 'nothing selected'),
+      ),
+    ),
+    element(
+      'dl',
+      {},
+      row(
+        'Took',
+        format.time(calls.duration[i]),
+        own !== calls.duration[i] ? `, ${format.time(own)} without the calls inside` : '',
+      ),
       row('Began', `${format.moment(calls.start[i], 1, length)} into the recording`),
       row('Thread', plain(lane.name), lane.lost ? ` (${format.count(lane.lost)} calls of it are lost)` : ''),
       row('Process', plain(lane.process)),
       row('Line', siteOf(data, i) ?? 'not known'),
-      row('Arguments', calls.word[i] ? element('span', { class: 'mono' }, wordsOf(data, i))
-        : facts.calls.without_words ? 'none seen, or not in this file' : 'none seen'),
+      row(
+        'Arguments',
+        calls.word[i]
+          ? element('span', { class: 'mono' }, wordsOf(data, i))
+          : facts.calls.without_words
+            ? 'none seen, or not in this file'
+            : 'none seen',
+      ),
       row('Ended', ENDS[calls.end[i]] ?? 'not known'),
-      up >= 0 ? row('Inside', `${eventOf(data, up)}, ${format.time(calls.duration[up])} `, button('select', () => app.select(up), 'select the call around it')) : null,
-      left > 0 ? row('Meanwhile', `about ${format.count(left)} calls of this thread shorter than ${format.time(facts.calls.shorter_than_ns)}, not in this file`) : null,
+      up >= 0
+        ? row(
+            'Inside',
+            `${eventOf(data, up)}, ${format.time(calls.duration[up])} `,
+            button('select', () => app.select(up), 'select the call around it'),
+          )
+        : null,
+      left > 0
+        ? row(
+            'Meanwhile',
+            `about ${format.count(left)} calls of this thread shorter than ` +
+              `${format.time(facts.calls.shorter_than_ns)}, not in this file`,
+          )
+        : null,
       into.length ? row('Waited for', arrowRows(data, into, false, app)) : null,
-      from.length ? row('Waited for by', arrowRows(data, from, true, app)) : null));
+      from.length ? row('Waited for by', arrowRows(data, from, true, app)) : null,
+    ),
+  );
 }
 
 const SUMMED_MOST = 400000;
 
 /** Time by group of all lanes in a part of the run; { sums, calls, left (out, of them), about }. */
 export function split(data, from, to, pyramidShares) {
-  const { facts, calls, bins } = data, groups = facts.groups.length;
+  const { facts, calls, bins } = data,
+    groups = facts.groups.length;
   const groupOf = facts.events.map((event) => event.group);
-  const sums = new Float64Array(groups), drawn = new Float64Array(groups), leftOut = new Float64Array(groups);
-  let n = 0, left = 0;
+  const sums = new Float64Array(groups),
+    drawn = new Float64Array(groups),
+    leftOut = new Float64Array(groups);
+  let n = 0,
+    left = 0;
   for (const lane of facts.lanes) {
-    const end = lane.first + lane.calls, first = lowerBound(calls.start, from, lane.first, end);
+    const end = lane.first + lane.calls,
+      first = lowerBound(calls.start, from, lane.first, end);
     n += lowerBound(calls.start, to, first, end) - first + inProgress(calls, lane, from).length;
   }
   const about = n > SUMMED_MOST && pyramidShares;
@@ -145,30 +222,73 @@ export function split(data, from, to, pyramidShares) {
 }
 
 export function showRange(panel, data, [from, to], app, pyramidShares) {
-  const { facts } = data, all = (to - from) * facts.lanes.length;
+  const { facts } = data,
+    all = (to - from) * facts.lanes.length;
   const { sums, calls, left, about } = split(data, from, to, pyramidShares);
-  const rows = facts.groups.map((name, g) => [name, sums[g]]).filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]);
+  const rows = facts.groups
+    .map((name, g) => [name, sums[g]])
+    .filter(([, ns]) => ns > 0)
+    .sort((a, b) => b[1] - a[1]);
   const command = copyable(partCommand(data, from, to), app);
-  fill(panel,
-    element('header', {}, element('h3', {}, `${format.time(to - from)} selected`), element('p', { class: 'tl-buttons' },
-      button('As wide as fits', () => app.timeline.show(from, to)), button('Close', () => app.timeline.clear(), 'nothing selected'))),
-    element('p', {}, `from ${format.moment(from, 1, facts.length)} to ${format.moment(to, 1, facts.length)}; ${format.count(calls)} calls`
-      + `${left ? ` and about ${format.count(left)} shorter ones that are not in this file` : ''}`),
-    element('table', { class: 'tl-split' },
+  fill(
+    panel,
+    element(
+      'header',
+      {},
+      element('h3', {}, `${format.time(to - from)} selected`),
+      element(
+        'p',
+        { class: 'tl-buttons' },
+        button('As wide as fits', () => app.timeline.show(from, to)),
+        button('Close', () => app.timeline.clear(), 'nothing selected'),
+      ),
+    ),
+    element(
+      'p',
+      {},
+      `from ${format.moment(from, 1, facts.length)} to ${format.moment(to, 1, facts.length)}; ` +
+        `${format.count(calls)} calls` +
+        `${left ? ` and about ${format.count(left)} shorter ones that are not in this file` : ''}`,
+    ),
+    element(
+      'table',
+      { class: 'tl-split' },
       element('caption', {}, `Time by what it was for, of all ${facts.lanes.length} lanes${about ? ' (about)' : ''}`),
-      element('thead', {}, element('tr', {}, ['', 'Time', 'Share'].map((text) => element('th', { scope: 'col' }, text)))),
-      element('tbody', {}, rows.map(([name, ns]) => element('tr', {},
-        element('th', { scope: 'row' }, app.swatch(name), ` ${name}`), element('td', {}, format.time(ns)),
-        element('td', {}, format.percent(ns / all)))))),
-    element('p', {}, 'All calls of it: ', command.nodes));
+      element(
+        'thead',
+        {},
+        element(
+          'tr',
+          {},
+          ['', 'Time', 'Share'].map((text) => element('th', { scope: 'col' }, text)),
+        ),
+      ),
+      element(
+        'tbody',
+        {},
+        rows.map(([name, ns]) =>
+          element(
+            'tr',
+            {},
+            element('th', { scope: 'row' }, app.swatch(name), ` ${name}`),
+            element('td', {}, format.time(ns)),
+            element('td', {}, format.percent(ns / all)),
+          ),
+        ),
+      ),
+    ),
+    element('p', {}, 'All calls of it: ', command.nodes),
+  );
 }
 
 /** What the pointer is over: lines of text. */
 export function hints(data, lane, time, i) {
-  const { facts, calls, bins } = data, lines = [];
+  const { facts, calls, bins } = data,
+    lines = [];
   if (i >= 0) {
     lines.push(`${eventOf(data, i)}  ${format.time(calls.duration[i])}`);
-    const site = siteOf(data, i), words = wordsOf(data, i);
+    const site = siteOf(data, i),
+      words = wordsOf(data, i);
     if (words) lines.push(words);
     if (site) lines.push(site);
     if (calls.end[i]) lines.push(ENDS[calls.end[i]]);
@@ -176,10 +296,15 @@ export function hints(data, lane, time, i) {
   const k = leftOutAt(bins, lane, facts.length, time);
   if (k >= 0) {
     const { count, event } = bins.lanes[lane];
-    lines.push(`${format.count(count[k])} calls shorter than ${format.time(facts.calls.shorter_than_ns)} here are not in this file, `
-      + `mostly ${plain(facts.events[event[k]]?.name)}`);
+    lines.push(
+      `${format.count(count[k])} calls shorter than ${format.time(facts.calls.shorter_than_ns)} here are not in this ` +
+        'file, ' +
+        `mostly ${plain(facts.events[event[k]]?.name)}`,
+    );
   }
   if (!lines.length) lines.push('in no observed call');
-  lines.push(`${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6), facts.length)}`);
+  lines.push(
+    `${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6), facts.length)}`,
+  );
   return lines;
 }

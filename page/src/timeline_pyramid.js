@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Levels of detail. Of a lane with many calls: the run in 2^k equal parts, how much of each part is of which group, then
-// the same of half as many parts, and so on up to one. It is made once, in slices, so that the page stays responsive.
+// Levels of detail. Of a lane with many calls: the run in 2^k equal parts, how much of each part is of which group,
+// then the same of half as many parts, and so on up to one. It is made once, in slices, so that the page stays
+// responsive.
 // The time between calls belongs to no group. Left-out calls are kept apart, since they are drawn otherwise.
 import { slices } from './dom.js';
 
 /** A lane with fewer calls is drawn call by call at any zoom. */
 const FEW = 2000;
 /** Parts of all lanes together at the finest level, and of one lane. */
-const PARTS = 1 << 20, PARTS_MOST = 1 << 16, PARTS_LEAST = 256;
+const PARTS = 1 << 20,
+  PARTS_MOST = 1 << 16,
+  PARTS_LEAST = 256;
 export const OVERVIEW_PARTS = 2048;
 
 /** Adds a time [from, to) to parts of `width` ns: to group g, and takes it from group `less` unless that is -1. */
@@ -25,7 +28,7 @@ function spread(sums, groups, width, parts, from, to, g, less) {
 function sharesOf(sums, width) {
   const shares = new Uint8Array(sums.length);
   for (let i = 0; i < sums.length; i++)
-    if (sums[i] > 0) shares[i] = Math.max(1, Math.min(255, Math.round(sums[i] / width * 255)));
+    if (sums[i] > 0) shares[i] = Math.max(1, Math.min(255, Math.round((sums[i] / width) * 255)));
   return shares;
 }
 
@@ -35,7 +38,7 @@ function halved(shares, groups) {
   const above = new Uint8Array(parts * groups);
   for (let part = 0; part < parts; part++)
     for (let g = 0; g < groups; g++)
-      above[part * groups + g] = shares[2 * part * groups + g] + shares[(2 * part + 1) * groups + g] + 1 >> 1;
+      above[part * groups + g] = (shares[2 * part * groups + g] + shares[(2 * part + 1) * groups + g] + 1) >> 1;
   return above;
 }
 
@@ -51,12 +54,16 @@ function levelsOf(finest, groups) {
  */
 export async function makePyramid({ facts, calls, bins }) {
   const slice = slices(8);
-  const groups = facts.groups.length, { length, lanes } = facts;
+  const groups = facts.groups.length,
+    { length, lanes } = facts;
   const groupOf = Uint8Array.from(facts.events, (event) => event.group);
   let parts = PARTS_MOST;
   while (parts > PARTS_LEAST && parts * lanes.length > PARTS) parts /= 2;
   const width = length / parts;
-  const overview = { drawn: new Float64Array(OVERVIEW_PARTS * groups), left: new Float64Array(OVERVIEW_PARTS * groups) };
+  const overview = {
+    drawn: new Float64Array(OVERVIEW_PARTS * groups),
+    left: new Float64Array(OVERVIEW_PARTS * groups),
+  };
   const overviewWidth = length / OVERVIEW_PARTS;
   const sums = new Float64Array(parts * groups);
   const made = [];
@@ -64,8 +71,11 @@ export async function makePyramid({ facts, calls, bins }) {
     const many = lane.calls > FEW || (bins && bins.lanes[at].bin.length > 0);
     sums.fill(0);
     for (let i = lane.first, end = lane.first + lane.calls; i < end; i++) {
-      const from = calls.start[i], to = from + calls.duration[i], up = calls.parent[i];
-      const g = groupOf[calls.event[i]], less = up < 0 ? -1 : groupOf[calls.event[up]];
+      const from = calls.start[i],
+        to = from + calls.duration[i],
+        up = calls.parent[i];
+      const g = groupOf[calls.event[i]],
+        less = up < 0 ? -1 : groupOf[calls.event[up]];
       if (g !== less) {
         if (many) spread(sums, groups, width, parts, from, to, g, less);
         spread(overview.drawn, groups, overviewWidth, OVERVIEW_PARTS, from, to, g, less);
@@ -76,14 +86,24 @@ export async function makePyramid({ facts, calls, bins }) {
     await slice();
     let left = null;
     if (bins && bins.lanes[at].bin.length > 0) {
-      const { bin, share } = bins.lanes[at], binWidth = length / bins.nbins;
+      const { bin, share } = bins.lanes[at],
+        binWidth = length / bins.nbins;
       sums.fill(0);
       for (let k = 0; k < bin.length; k++)
         for (let g = 0; g < groups; g++) {
           const part = share[k * groups + g] / 255;
           if (!part) continue;
           spreadShare(sums, groups, width, parts, bin[k] * binWidth, (bin[k] + 1) * binWidth, g, part);
-          spreadShare(overview.left, groups, overviewWidth, OVERVIEW_PARTS, bin[k] * binWidth, (bin[k] + 1) * binWidth, g, part);
+          spreadShare(
+            overview.left,
+            groups,
+            overviewWidth,
+            OVERVIEW_PARTS,
+            bin[k] * binWidth,
+            (bin[k] + 1) * binWidth,
+            g,
+            part,
+          );
         }
       left = levelsOf(sharesOf(sums, width), groups);
       await slice();
@@ -92,7 +112,9 @@ export async function makePyramid({ facts, calls, bins }) {
   }
   const all = overviewWidth * lanes.length;
   return {
-    parts, groups, lanes: made,
+    parts,
+    groups,
+    lanes: made,
     overview: { drawn: overview.drawn.map((ns) => ns / all), left: overview.left.map((ns) => ns / all) },
   };
 }
@@ -115,7 +137,9 @@ export function levelFor(levels, parts, length, ns) {
 
 /** Adds the mean shares (0..255) of [from, to) to `shares` (by group). Parts count by how far they reach into it. */
 export function addShares(values, groups, length, from, to, shares) {
-  const count = values.length / groups, width = length / count, span = to - from;
+  const count = values.length / groups,
+    width = length / count,
+    span = to - from;
   const last = Math.min(count - 1, Math.ceil(to / width) - 1);
   for (let part = Math.max(0, Math.floor(from / width)); part <= last; part++) {
     const weight = (Math.min(to, (part + 1) * width) - Math.max(from, part * width)) / span;

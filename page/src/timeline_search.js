@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The search box: words that must all be in a call's event, line, arguments, or the name of its lane or process. Besides:
+// The search box: words that must all be in a call's event, line, arguments, or the name of its lane or process; and
 //   "two words"   as they stand    >1ms  <20us   as long as that    open   not returned    longest   longest first
 import { slices } from './dom.js';
 
-const UNITS = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9, '': 1e9 };
+const UNITS = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, '': 1e9 };
 const SORTED_MOST = 100000;
 
 /** { words, least, most (ns), open, longest } of what was typed. */
@@ -20,22 +20,32 @@ export function parse(text) {
   return query;
 }
 
-const flags = (texts, word) => Uint8Array.from(texts, (text) => text.toLowerCase().includes(word) ? 1 : 0);
+const flags = (texts, word) => Uint8Array.from(texts, (text) => (text.toLowerCase().includes(word) ? 1 : 0));
 
-/** The indices of calls that a query finds: by lane and time, or the longest first. `stop()` true: it is given up (null). */
+/** The indices of calls that a query finds: by lane and time, or the longest first. null: `stop()` told to give up. */
 export async function find({ facts, calls }, text, stop = () => false) {
   const query = parse(text);
   const slice = slices(10);
   const tests = query.words.map((word) => ({
-    word, event: flags(facts.events.map((one) => one.name), word), site: flags(facts.sites, word), args: flags(facts.words, word),
+    word,
+    event: flags(
+      facts.events.map((one) => one.name),
+      word,
+    ),
+    site: flags(facts.sites, word),
+    args: flags(facts.words, word),
   }));
   const { start, duration, event, site, word, end: ended } = calls;
-  let found = new Uint32Array(1024), n = 0;
+  let found = new Uint32Array(1024),
+    n = 0;
   for (const lane of facts.lanes) {
     const name = `${lane.process}\n${lane.name}`.toLowerCase();
     const left = tests.filter((test) => !name.includes(test.word));
     for (let i = lane.first, last = lane.first + lane.calls; i < last; i++) {
-      if (i % 65536 === 0) { await slice(); if (stop()) return null; }
+      if (i % 65536 === 0) {
+        await slice();
+        if (stop()) return null;
+      }
       if (duration[i] < query.least || duration[i] > query.most || (query.open && ended[i] !== 1)) continue;
       let all = true;
       for (let k = 0; k < left.length && all; k++)
@@ -59,7 +69,10 @@ export async function find({ facts, calls }, text, stop = () => false) {
 
 /** Those that are as long as the n-th longest, about: a sample tells how long that is. */
 function longestOf(found, duration, n) {
-  const sample = Float64Array.from({ length: 4096 }, (_, i) => duration[found[Math.floor(i / 4096 * found.length)]]).sort();
+  const sample = Float64Array.from(
+    { length: 4096 },
+    (_, i) => duration[found[Math.floor((i / 4096) * found.length)]],
+  ).sort();
   const least = sample[Math.max(0, Math.floor(4096 * (1 - n / found.length)))];
   return found.filter((i) => duration[i] >= least);
 }

@@ -15,10 +15,11 @@ const programs = { chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr
 const [browserName, file, ...wanted] = process.argv.slice(2);
 
 /** All that is closed at first. */
-const openAll = (page) => page.evaluate(() => {
-  for (const part of document.querySelectorAll('details')) part.open = true;
-  return new Promise((go) => setTimeout(go, 50));
-});
+const openAll = (page) =>
+  page.evaluate(() => {
+    for (const part of document.querySelectorAll('details')) part.open = true;
+    return new Promise((go) => setTimeout(go, 50));
+  });
 
 async function axeIn(page, scheme) {
   await page.evaluate((theme) => {
@@ -27,8 +28,13 @@ async function axeIn(page, scheme) {
   await openAll(page);
   return page.evaluate(async () => {
     const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ target, failureSummary }) =>
-      `${target.join(' ')} (${failureSummary.replace(/\s+/g, ' ')})`).join('; ')}`);
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 3)
+          .map(({ target, failureSummary }) => `${target.join(' ')} (${failureSummary.replace(/\s+/g, ' ')})`)
+          .join('; ')}`,
+    );
   });
 }
 
@@ -41,8 +47,16 @@ const looks = {
 
   /** The table of events: sorted by a key press and by a click, filtered, as CSV. */
   async tables(page) {
-    const cells = (column) => page.$$eval('[data-table="events"] tbody tr', (rows, i) => rows.map((row) => row.children[i].textContent), column);
-    const sorts = () => page.$$eval('[data-table="events"] th[aria-sort]', (heads) => heads.map((head) => [head.dataset.key, head.getAttribute('aria-sort')]));
+    const cells = (column) =>
+      page.$$eval(
+        '[data-table="events"] tbody tr',
+        (rows, i) => rows.map((row) => row.children[i].textContent),
+        column,
+      );
+    const sorts = () =>
+      page.$$eval('[data-table="events"] th[aria-sort]', (heads) =>
+        heads.map((head) => [head.dataset.key, head.getAttribute('aria-sort')]),
+      );
     const seen = { first: await sorts() };
     await page.focus('[data-table="events"] th[data-key="calls"] button');
     await page.keyboard.press('Enter');
@@ -50,13 +64,24 @@ const looks = {
     await page.click('[data-table="events"] th[data-key="calls"] button');
     seen.up = [await sorts(), await cells(2)];
     seen.csv = await page.$eval('[data-table="events"]', (one) => one.table.csv());
-    const all = await page.$$eval('[data-table]', (tables) => tables.map((one) => [one.dataset.table, one.table.csv()]));
+    const all = await page.$$eval('[data-table]', (tables) =>
+      tables.map((one) => [one.dataset.table, one.table.csv()]),
+    );
     seen.tables = Object.fromEntries(all);
     await page.evaluate(() => {
-      Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } }, configurable: true });
+      Object.defineProperty(navigator, 'clipboard', {
+        value: {
+          writeText: async (text) => {
+            window.copied = text;
+          },
+        },
+        configurable: true,
+      });
     });
     await page.type('[data-table="threads"] input[type="search"]', 'rank 1');
-    seen.filtered = await page.$$eval('[data-table="threads"] tbody tr', (rows) => rows.map((row) => row.children[0].textContent));
+    seen.filtered = await page.$$eval('[data-table="threads"] tbody tr', (rows) =>
+      rows.map((row) => row.children[0].textContent),
+    );
     await page.$eval('[data-table="threads"] .tools button[aria-label^="copy"]', (button) => button.click());
     seen.copied = await page.evaluate(() => new Promise((go) => setTimeout(() => go(window.copied), 50)));
     return seen;
@@ -77,11 +102,19 @@ const looks = {
     await new Promise((go) => setTimeout(go, 600));
     seen.view = await page.evaluate(() => {
       const { timeline } = window.gaspbpfPage;
-      return { from: timeline.from, to: timeline.to, lane: timeline.lane, panel: document.querySelector('.tl-panel')?.innerText };
+      return {
+        from: timeline.from,
+        to: timeline.to,
+        lane: timeline.lane,
+        panel: document.querySelector('.tl-panel')?.innerText,
+      };
     });
-    await page.click('.finding .find');
+    await (await page.$$('.finding .find')).pop().click();
     await page.waitForFunction(() => /[1-9]/.test(document.querySelector('.tl-matches').textContent));
-    seen.found = await page.evaluate(() => [document.getElementById('tl-search').value, document.querySelector('.tl-matches').textContent]);
+    seen.found = await page.evaluate(() => [
+      document.getElementById('tl-search').value,
+      document.querySelector('.tl-matches').textContent,
+    ]);
     return seen;
   },
 
@@ -89,10 +122,15 @@ const looks = {
   async hostile(page) {
     await openAll(page);
     return page.evaluate(() => ({
-      run: Boolean(window.gaspbpfRun), scripts: document.scripts.length,
-      made: document.querySelectorAll('img, iframe, object, embed, [onerror], [onclick], [onmouseover], [style*="url"]').length,
-      links: [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href')).filter((to) => !to.startsWith('#')),
-      text: document.body.innerText, title: document.title,
+      run: Boolean(window.gaspbpfRun),
+      scripts: document.scripts.length,
+      made: document.querySelectorAll('img, iframe, object, embed, [onerror], [onclick], [onmouseover], [style*="url"]')
+        .length,
+      links: [...document.querySelectorAll('a[href]')]
+        .map((a) => a.getAttribute('href'))
+        .filter((to) => !to.startsWith('#')),
+      text: document.body.innerText,
+      title: document.title,
     }));
   },
 
@@ -103,11 +141,36 @@ const looks = {
     const narrow = await page.evaluate(() => document.documentElement.scrollWidth);
     await page.setViewport({ width: 1300, height: 900 });
     await page.reload();
-    await page.evaluate(() => { window.shifts = 0; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
-      window.shifts += entry.hadRecentInput ? 0 : entry.value; })).observe({ type: 'layout-shift', buffered: true }); });
+    await page.evaluate(() => {
+      window.shifts = 0;
+      new PerformanceObserver((list) =>
+        list.getEntries().forEach((entry) => {
+          window.shifts += entry.hadRecentInput ? 0 : entry.value;
+        }),
+      ).observe({ type: 'layout-shift', buffered: true });
+    });
     await page.waitForFunction(() => document.documentElement.dataset.ready === 'all');
     await new Promise((go) => setTimeout(go, 300));
     return { narrow, shifts: await page.evaluate(() => window.shifts) };
+  },
+
+  /** What charts say when they are read by keys. */
+  async keys(page) {
+    const readBy = async (selector, ...keys) => {
+      await page.focus(selector);
+      for (const key of keys) await page.keyboard.press(key);
+      return page.$eval(
+        selector,
+        (box) => (box.querySelector('.readout') ?? box.parentElement.querySelector('.readout')).textContent,
+      );
+    };
+    return {
+      heat: await readBy('#communication .heat', 'ArrowRight', 'ArrowRight'),
+      sizes: await readBy('#communication .chart[role="group"]', 'Home', 'ArrowRight'),
+      iterations: await readBy('#phases .chart[role="group"]', 'End'),
+      flame: await readBy('#flame .flame button[tabindex="0"]', 'ArrowDown').catch(() => ''),
+      flameName: await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+    };
   },
 
   sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
@@ -118,15 +181,22 @@ const looks = {
   },
 };
 
-const browser = await puppeteer.launch({ browser: browserName === 'chromium' ? 'chrome' : browserName, executablePath: programs[browserName], headless: true,
-  args: browserName === 'chromium' ? ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] : [] });
+const browser = await puppeteer.launch({
+  browser: browserName === 'chromium' ? 'chrome' : browserName,
+  executablePath: programs[browserName],
+  headless: true,
+  args: browserName === 'chromium' ? ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] : [],
+});
 try {
   const seen = { errors: [], requests: [] };
   for (const name of wanted) {
     const page = await browser.newPage();
     page.on('pageerror', (error) => seen.errors.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && seen.errors.push(message.text()));
-    page.on('dialog', (dialog) => { seen.errors.push('a dialog'); dialog.dismiss(); });
+    page.on('dialog', (dialog) => {
+      seen.errors.push('a dialog');
+      dialog.dismiss();
+    });
     page.on('request', (request) => !/^(file|blob|data):/.test(request.url()) && seen.requests.push(request.url()));
     await page.setViewport({ width: 1300, height: 1000 });
     await page.goto(`file://${file}`);

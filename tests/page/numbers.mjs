@@ -15,19 +15,30 @@ import { find, parse } from '../../page/src/timeline_search.js';
 
 async function load(job) {
   const text = (value) => Buffer.from(JSON.stringify(value));
-  const blocks = { facts: text(job.facts), report: text(job.report), calls: job.calls, bins: job.bins, arrows: job.arrows, path: text(job.path) };
-  globalThis.document = { getElementById(id) {
-    const bytes = blocks[id.replace('gaspbpf-', '')];
-    return bytes && { textContent: gzipSync(bytes).toString('base64'), remove() {} };
-  } };
+  const blocks = {
+    facts: text(job.facts),
+    report: text(job.report),
+    calls: job.calls,
+    bins: job.bins,
+    arrows: job.arrows,
+    path: text(job.path),
+  };
+  globalThis.document = {
+    getElementById(id) {
+      const bytes = blocks[id.replace('gaspbpf-', '')];
+      return bytes && { textContent: gzipSync(bytes).toString('base64'), remove() {} };
+    },
+  };
   return loadRest(await loadFirst());
 }
 
 const job = makeJob({ lanes: 4, calls: 20000, leftOut: 9000 });
 const data = await load(job);
-const { facts, calls, bins } = data, groups = facts.groups.length;
+const { facts, calls, bins } = data,
+  groups = facts.groups.length;
 const groupOf = Uint8Array.from(facts.events, (event) => event.group);
-const near = (a, b, by = 1e-6) => assert.ok(Math.abs(a - b) <= by * Math.max(1, Math.abs(a), Math.abs(b)), `${a} is not ${b}`);
+const near = (a, b, by = 1e-6) =>
+  assert.ok(Math.abs(a - b) <= by * Math.max(1, Math.abs(a), Math.abs(b)), `${a} is not ${b}`);
 const end = (i) => calls.start[i] + calls.duration[i];
 const all = (lane) => Array.from({ length: lane.calls }, (_, k) => lane.first + k);
 
@@ -38,13 +49,15 @@ assert.equal(calls.duration[job.planted.index], job.planted.duration);
 for (let i = 0; i < calls.n; i++) {
   const up = calls.parent[i];
   assert.equal(up >= 0, calls.level[i] > 0);
-  if (up >= 0) assert.ok(calls.start[up] <= calls.start[i] && end(i) <= end(up) && calls.level[up] === calls.level[i] - 1);
+  if (up >= 0)
+    assert.ok(calls.start[up] <= calls.start[i] && end(i) <= end(up) && calls.level[up] === calls.level[i] - 1);
 }
 
 // Numbers of any length, up to what a number can be.
 {
   const long = [0, 127, 128, 2 ** 28 - 1, 2 ** 28, 2 ** 32 + 5, 2 ** 45 + 3, 2 ** 53 - 1];
-  const columns = Array.from({ length: 7 }, () => new Bytes()), bytes = new Bytes();
+  const columns = Array.from({ length: 7 }, () => new Bytes()),
+    bytes = new Bytes();
   for (const number of long) {
     columns[0].varint(0);
     columns[1].varint(number);
@@ -52,26 +65,35 @@ for (let i = 0; i < calls.n; i++) {
     for (const k of [3, 4, 5]) columns[k].varint(0);
   }
   columns.forEach((column) => bytes.column(column));
-  const lanes = [{ ...job.facts.lanes[0], calls: long.length, first: 0 }], none = new Bytes();
+  const lanes = [{ ...job.facts.lanes[0], calls: long.length, first: 0 }],
+    none = new Bytes();
   none.u32(0);
   none.varint(0);
   const some = { ...job, facts: { ...job.facts, lanes }, calls: bytes.done(), bins: none.done() };
   assert.deepEqual([...(await load(some)).calls.duration], long);
-  for (const cut of [1, 20, 40]) await assert.rejects(load({ ...some, calls: some.calls.subarray(0, some.calls.length - cut) }), /damaged/);
+  for (const cut of [1, 20, 40])
+    await assert.rejects(load({ ...some, calls: some.calls.subarray(0, some.calls.length - cut) }), /damaged/);
 }
 
 // Calls in progress, and whose time it is.
 for (const lane of facts.lanes)
   for (let k = 0; k < 50; k++) {
-    const time = facts.length * k / 50 + 0.5;
+    const time = (facts.length * k) / 50 + 0.5;
     const open = all(lane).filter((i) => calls.start[i] < time && end(i) > time);
     assert.deepEqual(inProgress(calls, lane, time), open.reverse());
   }
-for (const [from, to] of [[0, facts.length], [facts.length * 0.3, facts.length * 0.31], [1234567.5, 1234999]])
+for (const [from, to] of [
+  [0, facts.length],
+  [facts.length * 0.3, facts.length * 0.31],
+  [1234567.5, 1234999],
+])
   for (const lane of facts.lanes) {
-    const sums = new Float64Array(groups), expected = new Float64Array(groups);
+    const sums = new Float64Array(groups),
+      expected = new Float64Array(groups);
     addSelfTimes(calls, groupOf, lane, from, to, sums);
-    const cuts = [from, to, ...all(lane).flatMap((i) => [calls.start[i], end(i)])].filter((time) => time >= from && time <= to).sort((a, b) => a - b);
+    const cuts = [from, to, ...all(lane).flatMap((i) => [calls.start[i], end(i)])]
+      .filter((time) => time >= from && time <= to)
+      .sort((a, b) => a - b);
     for (let k = 0; k + 1 < cuts.length && cuts.length < 4000; k++) {
       const [inner] = inProgress(calls, lane, (cuts[k] + cuts[k + 1]) / 2);
       if (inner !== undefined) expected[groupOf[calls.event[inner]]] += cuts[k + 1] - cuts[k];
@@ -79,16 +101,26 @@ for (const [from, to] of [[0, facts.length], [facts.length * 0.3, facts.length *
     if (cuts.length < 4000) sums.forEach((ns, g) => near(ns, expected[g]));
   }
 const parentOfSome = calls.parent.find((up) => up >= 0);
-near(ownTime(calls, facts.lanes[0], parentOfSome), calls.duration[parentOfSome]
-  - all(facts.lanes[0]).filter((i) => calls.parent[i] === parentOfSome).reduce((sum, i) => sum + calls.duration[i], 0));
+near(
+  ownTime(calls, facts.lanes[0], parentOfSome),
+  calls.duration[parentOfSome] -
+    all(facts.lanes[0])
+      .filter((i) => calls.parent[i] === parentOfSome)
+      .reduce((sum, i) => sum + calls.duration[i], 0),
+);
 
 // Left-out calls: all of the run is the sum of its parts.
-const whole = new Float64Array(groups), parts = new Float64Array(groups);
+const whole = new Float64Array(groups),
+  parts = new Float64Array(groups);
 const count = addLeftOut(bins, 1, facts.length, 0, facts.length, whole);
 let sum = 0;
-for (let k = 0; k < 7; k++) sum += addLeftOut(bins, 1, facts.length, facts.length * k / 7, facts.length * (k + 1) / 7, parts);
+for (let k = 0; k < 7; k++)
+  sum += addLeftOut(bins, 1, facts.length, (facts.length * k) / 7, (facts.length * (k + 1)) / 7, parts);
 near(count, sum);
-near(count, bins.lanes[1].count.reduce((a, b) => a + b, 0));
+near(
+  count,
+  bins.lanes[1].count.reduce((a, b) => a + b, 0),
+);
 whole.forEach((ns, g) => near(ns, parts[g]));
 
 // A selected time is split once: left-out calls are in drawn ones, or beside them.
@@ -103,25 +135,49 @@ const pyramid = await makePyramid(data);
 for (const at of [0, 1]) {
   const sums = new Float64Array(groups);
   addSelfTimes(calls, groupOf, facts.lanes[at], 0, facts.length, sums);
-  const { drawn } = pyramid.lanes[at], top = drawn[drawn.length - 1];
+  const { drawn } = pyramid.lanes[at],
+    top = drawn[drawn.length - 1];
   assert.equal(top.length, groups);
-  sums.forEach((ns, g) => assert.ok(Math.abs(top[g] - ns / facts.length * 255) <= 12, `${facts.groups[g]}: ${top[g]}`));
-  const [from, to] = [job.planted.start + 1e6, job.planted.start + 2e6], shares = new Float64Array(groups);
+  sums.forEach((ns, g) =>
+    assert.ok(Math.abs(top[g] - (ns / facts.length) * 255) <= 12, `${facts.groups[g]}: ${top[g]}`),
+  );
+  const [from, to] = [job.planted.start + 1e6, job.planted.start + 2e6],
+    shares = new Float64Array(groups);
   addShares(drawn[levelFor(drawn, pyramid.parts, facts.length, to - from)], groups, facts.length, from, to, shares);
   if (at === job.planted.lane) assert.equal(Math.round(shares[facts.groups.indexOf('lock')]), 255);
 }
-const means = new Float64Array(groups), exact = new Float64Array(groups);
+const means = new Float64Array(groups),
+  exact = new Float64Array(groups);
 for (let part = 0; part < OVERVIEW_PARTS; part++)
   for (let g = 0; g < groups; g++) means[g] += pyramid.overview.drawn[part * groups + g] / OVERVIEW_PARTS;
 for (const lane of facts.lanes) addSelfTimes(calls, groupOf, lane, 0, facts.length, exact);
 means.forEach((share, g) => near(share * facts.length * facts.lanes.length, exact[g], 1e-9));
 
 // Painting: what is moved and painted at its edge, is what would be painted anew; and bars are where calls are.
-const width = 500, height = 60, colours = Uint32Array.from(facts.groups, (_, g) => 0xff000000 + g + 1);
+const width = 500,
+  height = 60,
+  colours = Uint32Array.from(facts.groups, (_, g) => 0xff000000 + g + 1);
 function sceneAt(column, step, pixels = new Uint32Array(width * height)) {
-  return { pixels, width, height, left: 0, right: width, column, step, from: column * step, phase: (column % 4) + 4, calls, bins, pyramid,
-    length: facts.length, groupOf, shown: new Uint8Array(groups).fill(1), groupColours: colours,
-    eventColours: Uint32Array.from(facts.events, ({ group }) => colours[group]), edge: 0xffffffff };
+  return {
+    pixels,
+    width,
+    height,
+    left: 0,
+    right: width,
+    column,
+    step,
+    from: column * step,
+    phase: (column % 4) + 4,
+    calls,
+    bins,
+    pyramid,
+    length: facts.length,
+    groupOf,
+    shown: new Uint8Array(groups).fill(1),
+    groupColours: colours,
+    eventColours: Uint32Array.from(facts.events, ({ group }) => colours[group]),
+    edge: 0xffffffff,
+  };
 }
 const place = { y: 2, rows: 3, rowHeight: 15, strip: 11, gap: 1 };
 function paint(scene, at, fine) {
@@ -130,8 +186,10 @@ function paint(scene, at, fine) {
 }
 for (const step of [40000, 5000, 700, 50])
   for (const by of [1, -1, 17, -130, 499]) {
-    const column = Math.round(job.planted.start / step) - 300, fine = isFine(sceneAt(column, step), facts.lanes[1], 1);
-    const moved = sceneAt(column, step), fresh = sceneAt(column + by, step);
+    const column = Math.round(job.planted.start / step) - 300,
+      fine = isFine(sceneAt(column, step), facts.lanes[1], 1);
+    const moved = sceneAt(column, step),
+      fresh = sceneAt(column + by, step);
     paint(moved, 1, fine);
     const scene = sceneAt(column + by, step, moved.pixels);
     [scene.left, scene.right] = shift(scene, by);
@@ -139,12 +197,16 @@ for (const step of [40000, 5000, 700, 50])
     paint(fresh, 1, fine);
     // Calls closer than pixels: which of them is seen may depend on where painting began, how many are not.
     const differ = fresh.pixels.reduce((n, pixel, i) => n + (pixel !== moved.pixels[i]), 0);
-    assert.ok(differ <= (step >= 700 && fine ? width / 2 : 0), `${differ} pixels differ at ${step} ns a pixel, moved by ${by}`);
+    assert.ok(
+      differ <= (step >= 700 && fine ? width / 2 : 0),
+      `${differ} pixels differ at ${step} ns a pixel, moved by ${by}`,
+    );
   }
 {
   const scene = sceneAt(Math.round(job.planted.start / 20000) - 50, 20000);
   paint(scene, 1, true);
-  const x = Math.round((job.planted.start - scene.from) / scene.step), wide = Math.round(job.planted.duration / scene.step);
+  const x = Math.round((job.planted.start - scene.from) / scene.step),
+    wide = Math.round(job.planted.duration / scene.step);
   const lock = colours[facts.groups.indexOf('lock')];
   for (const k of [1, wide >> 1, wide - 2]) assert.equal(scene.pixels[(place.y + 5) * width + x + k], lock);
   assert.notEqual(scene.pixels[(place.y + 5) * width + x - 2], lock);
@@ -159,7 +221,13 @@ layout.lanes.forEach((one, at) => assert.equal(laneAt(layout, one.y + one.height
 assert.equal(laneAt(layout, layout.height + 10), -1);
 
 // Searching.
-assert.deepEqual(parse('"a b" >1.5ms open c'), { words: ['a b', 'c'], least: 1.5e6, most: Infinity, open: true, longest: false });
+assert.deepEqual(parse('"a b" >1.5ms open c'), {
+  words: ['a b', 'c'],
+  least: 1.5e6,
+  most: Infinity,
+  open: true,
+  longest: false,
+});
 const found = async (text) => [...(await find(data, text)).indices];
 assert.equal((await found('mutex')).length, job.counts.C_MUTEX_LOCK);
 assert.deepEqual((await found('longest mutex')).slice(0, 1), [job.planted.index]);
@@ -168,7 +236,10 @@ assert.equal((await found('open')).length, 1);
 const [wanted] = await found('"peer=5 bytes=256 tag=5"');
 assert.equal(facts.words[calls.word[wanted]], 'peer=5 bytes=256 tag=5');
 const durations = (await found('longest')).map((i) => calls.duration[i]);
-assert.deepEqual(durations, [...durations].sort((a, b) => b - a));
+assert.deepEqual(
+  durations,
+  [...durations].sort((a, b) => b - a),
+);
 
 // Figures, and the command for a part.
 assert.equal(format.time(1234567), '1.23 ms');
@@ -178,6 +249,11 @@ assert.equal(format.moment(12345678901, 1000, 2e10), '12.345\u2009679 s');
 assert.equal(format.moment(1500000, 1e5, 2e6), '1.5 ms');
 assert.equal(format.option(1500000000), '1500ms');
 assert.equal(format.option(1234567), '1234567ns');
-assert.equal(partCommand(data, 1500.5, 2e6, 1), 'gaspbpf export sample.gasp --from 1500ns --to 2ms --ranks 0 -o part.html');
-assert.ok(partCommand({ facts: { ...facts, recording: "a'; rm -rf b.gasp" } }, 0, 1).includes("'a'\\''; rm -rf b.gasp'"));
+assert.equal(
+  partCommand(data, 1500.5, 2e6, 1),
+  'gaspbpf export sample.gasp --from 1500ns --to 2ms --ranks 0 -o part.html',
+);
+assert.ok(
+  partCommand({ facts: { ...facts, recording: "a'; rm -rf b.gasp" } }, 0, 1).includes("'a'\\''; rm -rf b.gasp'"),
+);
 process.exit(0);

@@ -95,7 +95,8 @@ def test_the_wheel_zooms_with_control_only(seen):
 
 def test_the_command_for_all_calls_of_what_is_in_view(seen):
     zoomed = seen["mouse"]["zoomed"]
-    found = re.fullmatch(r"gaspbpf export sample\.gasp --from (\d+)ns --to (\d+)ns -o part\.html", seen["mouse"]["command"])
+    found = re.fullmatch(r"gaspbpf export sample\.gasp --from (\d+)ns --to (\d+)ns -o part\.html",
+                         seen["mouse"]["command"])
     assert abs(int(found[1]) - zoomed["from"]) <= 1 and abs(int(found[2]) - zoomed["to"]) <= 1
 
 
@@ -130,7 +131,8 @@ def test_hostile_names_do_nothing(seen):
     hostile = seen["hostile"]
     assert hostile["images"] == 0 and hostile["scripts"] == 1, "blocks are gone once they are read"
     assert "</script><script>alert(1)</script>" in hostile["title"] + hostile["job"]
-    assert "\\u202egnp.exe\\u202c" in hostile["panel"] and not hostile["marks"], "signs that turn the writing are shown as codes"
+    assert "\\u202egnp.exe\\u202c" in hostile["panel"], "signs that turn the writing are shown as codes"
+    assert not hostile["marks"]
     assert re.fullmatch(r"[1-9][\d,]* of [\d,]+", hostile["matches"]), "names with markup are found like others"
 
 
@@ -148,8 +150,9 @@ def test_no_text_becomes_markup():
     for path in (gaspbpf.TOP / "page" / "src").iterdir():
         text = path.read_text()
         if path.suffix == ".js":
-            assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|"
-                                 r"createContextualFragment|setAttribute\(\s*['\"](on|style|srcdoc|href)", text), path
+            assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|"
+                                 r"DOMParser|createContextualFragment|"
+                                 r"setAttribute\(\s*['\"](on|style|srcdoc|href)", text), path
         elif path.suffix == ".html":
             assert not re.search(r"\s(on[a-z]+|style)\s*=", text), path
 

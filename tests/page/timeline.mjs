@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The timeline in a browser, by clicks and keys: prints what was seen as JSON. test_page_browser.py says what it must be.
+// The timeline in a browser, by clicks and keys: prints what was seen as JSON; test_page_browser.py says what must be.
 //
 //   node timeline.mjs chrome|firefox PAGE.html FOLDER      PAGE.html is build/page/page.html, pages are made in FOLDER
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -21,47 +21,88 @@ const put = (name, html) => {
 async function open(browser, url, ready = 'timeline') {
   const page = await browser.newPage();
   await page.setViewport({ width: 1400, height: 1000 });
-  page.on('dialog', (dialog) => { seen.dialogs++; dialog.dismiss().catch(() => {}); });
-  page.on('pageerror', (error) => { if (watched) seen.errors.push(String(error.message)); });
+  page.on('dialog', (dialog) => {
+    seen.dialogs++;
+    dialog.dismiss().catch(() => {});
+  });
+  page.on('pageerror', (error) => {
+    if (watched) seen.errors.push(String(error.message));
+  });
   // Firefox shows its own icons on a page's behalf, from data in the program itself.
-  page.on('request', (request) => { if (watched && request.url() !== url && !request.url().startsWith('data:')) seen.requests.push(request.url()); });
+  page.on('request', (request) => {
+    if (watched && request.url() !== url && !request.url().startsWith('data:')) seen.requests.push(request.url());
+  });
   await page.goto(url);
-  if (ready) await page.waitForFunction((key) => document.documentElement.dataset[key] !== undefined, { timeout: 60000 }, ready);
+  if (ready)
+    await page.waitForFunction(
+      (key) => document.documentElement.dataset[key] !== undefined,
+      { timeout: 60000 },
+      ready,
+    );
   return page;
 }
 
-const timeline = (page, act, ...args) => page.evaluate(`(${act})(window.gaspbpfPage.timeline, ...${JSON.stringify(args)})`);
+const timeline = (page, act, ...args) =>
+  page.evaluate(`(${act})(window.gaspbpfPage.timeline, ...${JSON.stringify(args)})`);
 const view = (page) => timeline(page, (t) => ({ from: t.from, to: t.to, selected: t.selected, lane: t.lane }));
 const panel = (page) => page.$eval('.tl-panel', (one) => one.innerText);
-const drawn = (page) => page.evaluate(() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))));
+const drawn = (page) =>
+  page.evaluate(() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))));
 
 /** Where a time of a lane is in the window: its first row. */
-const spot = (page, lane, time) => timeline(page, (t, at, ns) => {
-  const { left, top } = t.canvas.getBoundingClientRect(), place = t.layout.lanes[at];
-  return { x: left + (ns - t.from) / (t.to - t.from) * t.width, y: top + place.y - t.scroller.scrollTop + place.rowHeight / 2 };
-}, lane, time);
+const spot = (page, lane, time) =>
+  timeline(
+    page,
+    (t, at, ns) => {
+      const { left, top } = t.canvas.getBoundingClientRect(),
+        place = t.layout.lanes[at];
+      return {
+        x: left + ((ns - t.from) / (t.to - t.from)) * t.width,
+        y: top + place.y - t.scroller.scrollTop + place.rowHeight / 2,
+      };
+    },
+    lane,
+    time,
+  );
 
 /** The colour of the picture there, as [r, g, b]. */
-const colourAt = (page, { x, y }) => timeline(page, (t, left, top) => {
-  const box = t.canvas.getBoundingClientRect();
-  return [...t.canvas.getContext('2d').getImageData((left - box.left) * t.ratio, (top - box.top) * t.ratio, 1, 1).data].slice(0, 3);
-}, x, y);
+const colourAt = (page, { x, y }) =>
+  timeline(
+    page,
+    (t, left, top) => {
+      const box = t.canvas.getBoundingClientRect();
+      return [
+        ...t.canvas.getContext('2d').getImageData((left - box.left) * t.ratio, (top - box.top) * t.ratio, 1, 1).data,
+      ].slice(0, 3);
+    },
+    x,
+    y,
+  );
+
+/** Other sections stand above it. */
+const showTimeline = (page) =>
+  page.evaluate(() => document.querySelector('.tl').scrollIntoView({ block: 'center' }));
 
 async function byMouse(page, { planted, facts }) {
+  await showTimeline(page);
   const middle = planted.start + planted.duration / 2;
   const at = await spot(page, planted.lane, middle);
   await page.mouse.move(at.x, at.y);
   await drawn(page);
   const out = { hover: await page.$eval('.tl-tip', (one) => one.innerText) };
   await page.mouse.click(at.x, at.y);
-  Object.assign(out, { panel: await panel(page), selected: (await view(page)).selected,
-    live: await page.$eval('#live', (one) => one.textContent) });
+  Object.assign(out, {
+    panel: await panel(page),
+    selected: (await view(page)).selected,
+    live: await page.$eval('#live', (one) => one.textContent),
+  });
   await page.mouse.click(at.x, at.y, { count: 2 });
   out.fit = await view(page);
   await page.click('.tl-bar > span:nth-child(3) button:nth-child(1)'); // no arrows over what is looked at
   await page.evaluate(() => window.gaspbpfPage.timeline.clear());
   await drawn(page);
-  const centre = await spot(page, planted.lane, middle), lock = facts.groups.indexOf('lock') + 1;
+  const centre = await spot(page, planted.lane, middle),
+    lock = facts.groups.indexOf('lock') + 1;
   const quiet = { x: centre.x + 40, y: centre.y + 5 }; // where no letters are
   out.shown = await colourAt(page, quiet);
   await page.click(`.tl-legend button:nth-child(${lock})`);
@@ -77,19 +118,21 @@ async function byMouse(page, { planted, facts }) {
   await page.mouse.up();
   await page.keyboard.up('Shift');
   out.range = await timeline(page, (t) => t.range);
-  out.split = await page.$$eval('.tl-split tbody tr', (rows) => rows.map((row) => [...row.children].map((one) => one.textContent.trim())));
+  out.split = await page.$$eval('.tl-split tbody tr', (rows) =>
+    rows.map((row) => [...row.children].map((one) => one.textContent.trim())),
+  );
   const before = await view(page);
   await page.mouse.move(centre.x, centre.y);
   await page.mouse.down();
   await page.mouse.move(centre.x + 60, centre.y, { steps: 4 });
   await page.mouse.up();
   const after = await view(page);
-  out.dragged = (before.from - after.from) / (after.to - after.from) * await timeline(page, (t) => t.width);
+  out.dragged = ((before.from - after.from) / (after.to - after.from)) * (await timeline(page, (t) => t.width));
   // The wheel alone leaves the time as it is; with Ctrl it zooms around the pointer.
   await page.mouse.wheel({ deltaY: 60 });
   await drawn(page);
   out.wheel = [after, await view(page)];
-  await page.evaluate(() => document.querySelector('.tl').scrollIntoView({ block: 'center' }));
+  await showTimeline(page);
   await page.keyboard.down('Control');
   await page.mouse.wheel({ deltaY: -120 });
   await drawn(page);
@@ -101,13 +144,17 @@ async function byMouse(page, { planted, facts }) {
 }
 
 async function byKeys(page) {
-  const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
+  const press = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
   await page.evaluate(() => document.activeElement.blur());
   await press('/');
   const out = { slash: await page.evaluate(() => document.activeElement.id) };
   await page.keyboard.type('longest mutex');
   await press('Enter');
-  await page.waitForFunction(() => / of /.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  await page.waitForFunction(() => / of /.test(document.querySelector('.tl-matches').textContent), {
+    timeout: 20000,
+  });
   out.matches = await page.$eval('.tl-matches', (one) => one.textContent);
   out.found = await view(page);
   await press('Escape');
@@ -127,9 +174,13 @@ async function byKeys(page) {
   out.entered = await view(page);
   await press('Escape');
   out.cleared = await view(page);
-  await page.$eval('#tl-search', (one) => { one.value = ''; });
+  await page.$eval('#tl-search', (one) => {
+    one.value = '';
+  });
   await page.type('#tl-search', '"peer=3 bytes=64 tag=3" isend');
-  await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), {
+    timeout: 20000,
+  });
   out.words = await page.$eval('.tl-matches', (one) => one.textContent);
   return out;
 }
@@ -138,21 +189,28 @@ async function byKeys(page) {
 async function hostile(browser) {
   const job = makeJob({ lanes: 4, calls: 2000, leftOut: 3000, hostile: true });
   const page = await open(browser, put('hostile', pageOf(job, text)));
+  await showTimeline(page);
   const { x, y } = await spot(page, 1, job.planted.start + job.planted.duration / 2);
   await page.mouse.move(x, y);
   await page.mouse.click(x, y);
   await page.type('#tl-search', '<img');
-  await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  await page.waitForFunction(() => /found|none/.test(document.querySelector('.tl-matches').textContent), {
+    timeout: 20000,
+  });
   await page.keyboard.press('Enter');
   await drawn(page);
   const matches = await page.$eval('.tl-matches', (one) => one.textContent);
-  await page.$eval('#tl-search', (one) => { one.value = ''; });
+  await page.$eval('#tl-search', (one) => {
+    one.value = '';
+  });
   await page.type('#tl-search', 'gnp.exe');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => /gnp/.test(document.querySelector('.tl-panel').innerText), { timeout: 20000 });
   const out = await page.evaluate(() => ({
-    images: document.querySelectorAll('img').length, scripts: document.querySelectorAll('script').length,
-    title: document.title, panel: document.querySelector('.tl-panel').innerText,
+    images: document.querySelectorAll('img').length,
+    scripts: document.querySelectorAll('script').length,
+    title: document.title,
+    panel: document.querySelector('.tl-panel').innerText,
     marks: /[\u202a-\u202e\u0000-\u0008]/.test(document.body.innerText),
   }));
   Object.assign(out, { matches, job: await page.$eval('#job', (one) => one.textContent) });
@@ -177,9 +235,16 @@ async function hostile(browser) {
 
 async function spoilt(browser) {
   const job = makeJob({ lanes: 2, calls: 500, leftOut: 0 });
-  const cut = await open(browser, put('cut', pageOf({ ...job, calls: job.calls.subarray(0, job.calls.length >> 1) }, text)), 'ready');
+  const cut = await open(
+    browser,
+    put('cut', pageOf({ ...job, calls: job.calls.subarray(0, job.calls.length >> 1) }, text)),
+    'ready',
+  );
   await cut.waitForSelector('[role="alert"]', { timeout: 20000 });
-  const out = { cut: await cut.$eval('[role="alert"]', (one) => one.textContent), job: await cut.$eval('#job', (one) => one.textContent) };
+  const out = {
+    cut: await cut.$eval('[role="alert"]', (one) => one.textContent),
+    job: await cut.$eval('#job', (one) => one.textContent),
+  };
   await cut.close();
   const empty = await open(browser, put('empty', text), null);
   await empty.waitForSelector('[role="alert"]', { timeout: 20000 });
@@ -194,7 +259,11 @@ try {
   const { planted, counts, facts } = job;
   Object.assign(seen, { planted, counts, length: facts.end_ns - facts.start_ns, words: facts.words[7] });
   const page = await open(browser, put('job', pageOf(job, text)));
-  const wide = () => timeline(page, (t) => [t.canvas.getBoundingClientRect().right - t.box.getBoundingClientRect().left, t.app.theme()]);
+  const wide = () =>
+    timeline(page, (t) => [
+      t.canvas.getBoundingClientRect().right - t.box.getBoundingClientRect().left,
+      t.app.theme(),
+    ]);
   seen.paper = [await wide()];
   for (const event of ['beforeprint', 'afterprint']) {
     await page.evaluate((name) => window.dispatchEvent(new Event(name)), event);

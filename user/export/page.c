@@ -316,10 +316,9 @@ const struct exporter exporter_page = {
 	.suffixes = ".html",
 	.help = "a page for any browser",
 	.needs_spare = true,
-#ifdef GASPBPF_PAGE
 	.write = page_write,
 	.write_within = page_write_within,
-#else
+#ifndef GASPBPF_PAGE
 	.missing = "this build has no page: 'make page' makes it (needs npm), then 'make'",
 #endif
 };

@@ -164,6 +164,8 @@ int survey_read(struct survey *s, struct recording *recording, const struct repo
 	for (size_t i = 0; i < count; i++)
 		s->first[i] = NO_INDEX;
 	reporter_times(reporter, &s->start, &s->end);
+	if (s->end < s->start) /* of a forged recording */
+		s->end = s->start;
 	reporter_places(reporter, s->places);
 	error = timeline_read(recording, &ops);
 	if (!error)
