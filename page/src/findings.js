@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The first screen: what stands out, why, where, what it would give, and how sure that is.
 import { count, part, percent, several, time } from './figures.js';
-import { details, find, h, link, put } from './make.js';
+import { details, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
 import { People } from './people.js';
 import { brief } from './threads.js';
+import { whereOf } from './where.js';
 
 const SHOWN = 10,
   LINKS = 5,
@@ -20,6 +21,9 @@ const OF_CALLS = new Set([
   'critical_path',
 ]);
 
+/** Kinds whose gain is what even shares of the time would give: no more than that can come of it. */
+const BOUNDS = new Set(['uneven_region', 'short_regions', 'serial_code']);
+
 /** Kinds whose time is not what could be saved. */
 const GAINLESS = {
   hot_event: 'not told: this is where the time is, and not why',
@@ -34,6 +38,8 @@ const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
 function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
   if (gain == null && GAINLESS[kind]) return [GAINLESS[kind]];
+  if (gain != null && BOUNDS.has(kind))
+    return [h('b', {}, `up to ${time(gain)} (${part(gain, run)} of the run)`), ' shorter; a bound'];
   if (gain != null)
     return [
       h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`),
@@ -182,7 +188,7 @@ function symptoms(finding) {
 function card(app, people, finding, number, data) {
   const { recording } = data.report;
   const run = recording.end_ns - recording.start_ns;
-  const places = finding.places ?? [];
+  const where = whereOf(finding, data.report, people);
   return h(
     'li',
     { class: 'finding', 'data-kind': finding.kind },
@@ -192,21 +198,7 @@ function card(app, people, finding, number, data) {
       'dl',
       { class: 'facts' },
       finding.culprits?.length ? fact('Who', h('b', {}, people.some(finding.culprits, 6))) : null,
-      places.length
-        ? fact(
-            'Where',
-            places.map((place) => [
-              h('b', { title: place }, people.place(place)),
-              ' ',
-              find(
-                [people.place(place)],
-                'its calls',
-                `its calls: look for those of ${people.place(place)} in the timeline`,
-              ),
-              ' ',
-            ]),
-          )
-        : null,
+      where.length ? fact('Where', where) : null,
       finding.victims?.length ? fact('Whom it hits', people.some(finding.victims, 6)) : null,
       finding.severity_percent != null
         ? fact(
@@ -222,7 +214,7 @@ function card(app, people, finding, number, data) {
       ),
       regular(finding) ? fact('How regular', regular(finding)) : null,
       evidenceOf(app, people, finding, data),
-      nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, places.length > 0)) : null,
+      nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, where.length > 0)) : null,
     ),
     symptoms(finding),
   );

@@ -7,9 +7,8 @@ const line = 'that line (Where)';
 export const kinds = {
   delay: [
     'Somebody is late, and others wait for it',
-    `Look at what the late one does just before ${line}: it does more there than the others, or is ` +
-      `slower. The links show ` +
-      'the longest waits: look at the lane of the late one at that time.',
+    'Look at what the late one does there (Where): more than the others, or slower. The call behind it is what it ' +
+      'comes late to, and not at fault. The links show the longest waits: look at the lane of the late one at that time.',
   ],
   slow_thread: [
     'One thread makes the others wait',

@@ -109,7 +109,7 @@ const looks = {
         panel: document.querySelector('.tl-panel')?.innerText,
       };
     });
-    await page.click('.finding .find');
+    await (await page.$$('.finding .find')).pop().click();
     await page.waitForFunction(() => /[1-9]/.test(document.querySelector('.tl-matches').textContent));
     seen.found = await page.evaluate(() => [
       document.getElementById('tl-search').value,
