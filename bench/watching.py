@@ -52,8 +52,9 @@ class Watch:
 def watch(options, progress):
     progress("watch")
     seconds = 3 if options.quick else 10
-    table = Table("Watch: its own CPU", ["% CPU", "ns a call", "calls/s made"], "", "gaspbpf watch, a look each second: "
-                  "user and system time. The calls are counted by the jobs. Without a reader it tells nobody.", label=52)
+    table = Table("Watch: its own CPU", ["% CPU", "ns a call", "calls/s made"], "", "gaspbpf watch, a look each "
+                  "second: user and system time. The calls are counted by the jobs. Without a reader it tells nobody.",
+                  label=52)
     for _ in range(1 if options.quick else TURNS):
         watch_rows(table, seconds)
     return table
