@@ -4,7 +4,7 @@ import { lowerBound } from './timeline_calls.js';
 
 export const HEAD = 20; // the line with the name of a process
 const ROW = 15,
-  ROW_MOST = 26,
+  ROW_MOST = 34,
   PAD = 5,
   STRIP = 11;
 const ROWS_MOST = 4; // deeper calls are painted over the fourth

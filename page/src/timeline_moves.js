@@ -7,7 +7,7 @@ import { element, fill } from './dom.js';
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
 import { laneAt } from './timeline_layout.js';
 import { hints, laneOf } from './timeline_panel.js';
-import { NAMES, OVERVIEW, Picture, RULER } from './timeline_picture.js';
+import { OVERVIEW, Picture, RULER } from './timeline_picture.js';
 
 const LEAST_VIEW = 20; // ns that the view can show at least
 const NEAR = 4; // CSS pixels: how far a pointer may be beside a call
@@ -165,7 +165,7 @@ export class Moving extends Picture {
     );
     this.tip.classList.add('on');
     const { offsetWidth: wide, offsetHeight: high } = this.tip;
-    const x = NAMES + event.offsetX,
+    const x = this.side + event.offsetX,
       y = OVERVIEW + RULER + event.offsetY;
     this.tip.style.left = `${Math.max(0, Math.min(this.box.clientWidth - wide - 4, x + 14))}px`;
     this.tip.style.top = `${y + 18 + high > this.box.clientHeight ? y - high - 10 : y + 18}px`;
@@ -258,6 +258,15 @@ export class Moving extends Picture {
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
       this.moveTo(this.from + (((event.deltaX || event.deltaY) * pixels) / this.width) * (this.to - this.from));
-    }
+    } else this.tellOfWheel();
+  }
+
+  /** Who wanted to zoom is told how, for a moment, and not forever. */
+  tellOfWheel() {
+    this.told ??= 0;
+    if (this.told >= 3 || this.hint.classList.contains('on')) return;
+    this.told++;
+    this.hint.classList.add('on');
+    setTimeout(() => this.hint.classList.remove('on'), 1500);
   }
 }

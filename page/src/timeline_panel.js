@@ -108,7 +108,7 @@ function arrowRows(data, indices, away, app) {
     const ns = arrows.toTime[k] - arrows.fromTime[k];
     const text =
       `${plain(arrows.kinds[arrows.kind[k]] ?? 'arrow')}, ${away ? 'to' : 'from'} ${plain(facts.lanes[lane]?.name)}, ` +
-      `${format.time(ns)} ${away ? 'later' : 'before'}`;
+      (ns > 0 ? `${format.time(ns)} ${away ? 'later' : 'before'}` : 'at the same time');
     return element(
       'li',
       {},

@@ -12,7 +12,7 @@ import * as overlay from './timeline_overlay.js';
 import { brightness, isFine, paintLane, paintOverview, pixel, rectangle, shift } from './timeline_paint.js';
 import { copyable, laneOf, partCommand } from './timeline_panel.js';
 
-export const NAMES = 190,
+export const NAMES = 190, // of a window that is wide enough
   RULER = 24,
   OVERVIEW = 44; // CSS pixels
 const PAPER = 670; // CSS pixels: A4 between its margins
@@ -80,12 +80,14 @@ export class Picture {
 
   resize() {
     const ratio = this.paper ? 2 : Math.min(3, devicePixelRatio || 1);
-    const width = Math.max(100, this.box.clientWidth - NAMES),
+    const side = this.box.clientWidth < 640 ? NAMES / 2 : NAMES;
+    this.box.style.setProperty('--names-width', `${side}px`);
+    const width = Math.max(100, this.box.clientWidth - side),
       height = this.scroller.clientHeight;
     if (!height) return; // not shown
-    const inner = Math.max(100, this.scroller.clientWidth - NAMES); // without the scroll bar
+    const inner = Math.max(100, this.scroller.clientWidth - side); // without the scroll bar
     if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width) return;
-    Object.assign(this, { ratio, width: inner, height, fullWidth: width });
+    Object.assign(this, { ratio, side, width: inner, height, fullWidth: width });
     const size = (canvas, w, h) => {
       canvas.width = Math.round(w * ratio);
       canvas.height = Math.round(h * ratio);
@@ -93,7 +95,7 @@ export class Picture {
       canvas.style.height = `${h}px`;
     };
     size(this.canvas, inner, height);
-    size(this.names, NAMES, height);
+    size(this.names, side, height);
     size(this.ruler, inner, RULER);
     size(this.overview, inner, OVERVIEW);
     this.image = null;
@@ -302,11 +304,12 @@ export class Picture {
       style,
       data: { facts },
       layout,
+      side,
     } = this;
     const context = this.names.getContext('2d', { alpha: false });
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.fillStyle = style.background;
-    context.fillRect(0, 0, NAMES, this.height);
+    context.fillRect(0, 0, side, this.height);
     context.textBaseline = 'middle';
     context.font = UI_FONT;
     const write = (text, x, y, room) => {
@@ -318,9 +321,9 @@ export class Picture {
     for (const { y, text } of layout.heads) {
       if (y + HEAD < scene.top || y > scene.top + this.height) continue;
       context.fillStyle = style.panel;
-      context.fillRect(0, y - scene.top, NAMES, HEAD);
+      context.fillRect(0, y - scene.top, side, HEAD);
       context.fillStyle = style.muted;
-      write(plain(text), 4, y - scene.top + HEAD / 2, NAMES - 8);
+      write(plain(text), 4, y - scene.top + HEAD / 2, side - 8);
     }
     if (layout.compact) context.font = SMALL;
     for (let at = first; at < end; at++) {
@@ -335,7 +338,7 @@ export class Picture {
         plain(lane.name) + (lane.lane ? ` +${lane.lane}` : ''),
         8,
         place.y - scene.top + Math.min(20, place.rows * place.rowHeight) / 2,
-        NAMES - 12,
+        side - 12,
       );
     }
   }
