@@ -50,7 +50,7 @@ async function bundle(licences) {
     write: false,
     outdir: 'out',
     format: 'iife',
-    target: ['chrome100', 'firefox115'],
+    target: ['chrome100', 'firefox113', 'safari16.4'],
     minify: true,
     charset: 'ascii',
     legalComments: 'none',

@@ -258,6 +258,15 @@ export class Moving extends Picture {
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
       this.moveTo(this.from + (((event.deltaX || event.deltaY) * pixels) / this.width) * (this.to - this.from));
-    }
+    } else this.tellOfWheel();
+  }
+
+  /** Who wanted to zoom is told how, for a moment, and not forever. */
+  tellOfWheel() {
+    this.told ??= 0;
+    if (this.told >= 3 || this.hint.classList.contains('on')) return;
+    this.told++;
+    this.hint.classList.add('on');
+    setTimeout(() => this.hint.classList.remove('on'), 1500);
   }
 }
