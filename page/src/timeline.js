@@ -289,7 +289,7 @@ class Timeline extends Moving {
         for (let g = 0; g < sums.length; g++) sums[g] += (found[g] / 255) * (to - from);
         return true;
       });
-    showRange(this.panel, this.data, this.range, this.app, shares);
+    showRange(this.panel, this.data, this.range, this.lane, this.app, shares);
     this.app.say(`${format.time(this.range[1] - this.range[0])} selected`);
   }
 
