@@ -134,7 +134,16 @@ class Timeline extends Moving {
     this.tip = element('div', { class: 'tl-tip', 'aria-hidden': 'true' });
     this.hint = element('p', { class: 'tl-hint', 'aria-hidden': 'true' }, 'Ctrl and the wheel zoom');
     this.veil = element('p', { class: 'tl-veil', role: 'status' }, 'Loading the calls …');
-    this.box = element('div', { class: 'tl' }, this.overview, this.ruler, this.scroller, this.veil, this.hint, this.tip);
+    this.box = element(
+      'div',
+      { class: 'tl' },
+      this.overview,
+      this.ruler,
+      this.scroller,
+      this.veil,
+      this.hint,
+      this.tip,
+    );
     this.panel = element(
       'div',
       { class: 'tl-panel', role: 'region', 'aria-label': 'What is selected', tabindex: 0 },

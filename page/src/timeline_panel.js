@@ -248,7 +248,9 @@ function splitTable({ facts }, { sums, own, about }, span, at, app) {
           'tr',
           {},
           element('th', { scope: 'row' }, app.swatch(group), ` ${name}`),
-          ...[format.time(ns), format.percent(ns / all), format.percent(mine / span)].map((text) => element('td', {}, text)),
+          ...[format.time(ns), format.percent(ns / all), format.percent(mine / span)].map((text) =>
+            element('td', {}, text),
+          ),
         ),
       ),
     ),
