@@ -110,7 +110,9 @@ const looks = {
       };
     });
     await (await page.$$('.finding .find')).pop().click();
-    await page.waitForFunction(() => /[1-9]/.test(document.querySelector('.tl-matches').textContent));
+    await page
+      .waitForFunction(() => /[1-9]/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 })
+      .catch(() => null); // what was found is looked at below
     seen.found = await page.evaluate(() => [
       document.getElementById('tl-search').value,
       document.querySelector('.tl-matches').textContent,
