@@ -28,6 +28,7 @@ import reading  # noqa: E402
 import runtimes  # noqa: E402
 import simulating  # noqa: E402
 import volume  # noqa: E402
+import watching  # noqa: E402
 from measure import Absent, BUILD, GASPBPF, JOB, Job, TOP  # noqa: E402
 
 PARTS = {
@@ -37,7 +38,7 @@ PARTS = {
     "export": reading.exporting, "growth": growth.growth, "simulate": simulating.simulating,
     "analyses": analysing.analysing, "formats": formats.formats,
     "start": joining.start, "attach": joining.attach_and_leave, "scope": joining.scope, "switches": joining.switches,
-    "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top,
+    "monitor": monitoring.monitoring, "flight": live.flight, "top": live.top, "watch": watching.watch,
 }
 RESULTS = BUILD / "bench.json"
 VERSIONS = {"Open MPI": ("mpirun.openmpi", "--version"), "StarPU": ("pkg-config", "--modversion", "starpu-1.3"),

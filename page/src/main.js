@@ -7,6 +7,7 @@ import './views.css';
 import { loadFirst, loadRest } from './data.js';
 import { element, pause, plain } from './dom.js';
 import * as format from './format.js';
+import { startLive } from './live.js';
 import { views } from './views.js';
 
 /**
@@ -131,6 +132,7 @@ const parsed = () => new Promise((go) => {
 
 async function start() {
   offerThemes();
+  if (document.getElementById('gaspbpf-live')) return startLive(app);
   const data = await loadFirst();
   if (!data)
     return complain("This page has no recording in it: 'gaspbpf export run.gasp -o run.html' makes one that has.");

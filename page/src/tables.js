@@ -220,6 +220,16 @@ class Table {
     this.sort();
   }
 
+  /** Other rows in the same table: order, filter and page stay. */
+  replace(rows) {
+    const { at } = this;
+    this.all = this.rows = rows;
+    this.words = new Map();
+    this.filter(this.box?.value ?? '');
+    if (at < this.rows.length) this.at = at;
+    this.draw();
+  }
+
   turn(by) {
     const step = this.larger ? LARGER : this.page;
     this.at = Math.min(Math.max(0, this.at + by * step), Math.max(0, this.rows.length - 1));

@@ -7,6 +7,7 @@ import pytest
 
 import gaspbpf
 from gaspbpf import MPI_ENVIRONMENT, WORKLOADS
+from truth import by_name, calls_of
 
 LATE = WORKLOADS / "late"
 ROUNDS = 10
@@ -29,14 +30,6 @@ def test_how_probes_are_put_in_is_for_who_asks(job, observe, options):
     status, _, errors = watcher.stop()
     assert status == 0 and "gaspbpf: observing 1 process; ^C to stop\n" in errors, errors
     assert bool(re.search(r"session|multi|perf", errors)) == bool(options)
-
-
-def by_name(top):
-    return {thread["name"]: thread for thread in top["threads"]}
-
-
-def calls_of(truth):
-    return sum(function["calls"] for function in truth["functions"].values())
 
 
 def test_who_comes_last_and_who_waits_in_what(job, observe, rung):

@@ -32,10 +32,10 @@ def counted(truths):
     return {(rank, int(to)): figures for rank, of in truths.items() for to, figures in of["sent"].items()}
 
 
-def texts(report):
+def findings(report):
     """Waits that overlap nothing may stand below who is late in them."""
     told = [each for finding in report["findings"] for each in [finding, *finding["seen_as"]]]
-    return {finding["kind"]: finding["text"] for finding in told if finding["kind"] in KINDS}
+    return {finding["kind"]: finding for finding in told if finding["kind"] in KINDS}
 
 
 def near(measured, told):
@@ -45,7 +45,7 @@ def near(measured, told):
 def test_small_messages_and_waits_without_overlap(job, observe):
     report, truths = observed(job, observe, *HABITS)
     assert matrix(report) == counted(truths)
-    told, found = report["communication"], texts(report)
+    told, found = report["communication"], findings(report)
     assert set(found) == {"small_messages", "no_overlap"}
 
     small, = told["small_messages"]
@@ -53,17 +53,19 @@ def test_small_messages_and_waits_without_overlap(job, observe):
     assert small["messages"] == ROUNDS * SMALL and small["bytes"] == COLUMN * small["messages"]
     assert small["runs"] == ROUNDS and small["messages_that_would_do"] == ROUNDS * (SMALL * COLUMN // 65536 + 1)
     assert 0 < small["saves_ns"] < small["without_waiting_ns"] < small["time_ns"] < truths[1]["small_ns"]
-    for text in small["place"], found["small_messages"]:
+    for text in small["place"], found["small_messages"]["text"]:
         assert f"messages.c:{line_of('small')} " in text
-    assert "rank 1 to rank 0" in found["small_messages"]
+    assert f"messages.c:{line_of('small')}:" in found["small_messages"]["places"][0]
+    assert "rank 1 to rank 0" in found["small_messages"]["text"]
 
     idle, = told["no_overlap"]
     assert (idle["rank"], idle["waits"], idle["begun_by"]) == (0, ROUNDS, "GASP_MPI_IRECV")
     assert idle["without_overlap"] >= 0.9 * ROUNDS
     assert near(idle["hidden_at_most_ns"], truths[0]["idle_ns"])
-    for text in idle["place"], found["no_overlap"]:
+    for text in idle["place"], found["no_overlap"]["text"]:
         assert f"messages.c:{line_of('idle')} " in text
-    assert "rank 0" in found["no_overlap"]
+    assert f"messages.c:{line_of('idle')}:" in found["no_overlap"]["places"][0]
+    assert "rank 0" in found["no_overlap"]["text"]
 
 
 def test_a_hot_target(job, observe):
@@ -74,12 +76,12 @@ def test_a_hot_target(job, observe):
     to_hot = [pair for pair in told["pairs"] if pair["to"] == 0]
     assert told["hot_target"]["operations"] == sum(pair["operations"] for pair in to_hot)
     assert near(sum(pair["time_ns"] for pair in to_hot), sum(of["hot_ns"] for of in truths.values()))
-    assert re.match("rank 0 is the target of 89 % .* by 3 of 4 ranks", texts(report)["hot_target"])
-    assert set(texts(report)) == {"hot_target"}
+    assert re.match("rank 0 is the target of 89 % .* by 3 of 4 ranks", findings(report)["hot_target"]["text"])
+    assert set(findings(report)) == {"hot_target"}
 
 
 def test_the_healed_twins_are_silent(job, observe):
     for ranks, *options in HABITS, HOT:
         report, truths = observed(job, observe, ranks, *options, "--healed", "1")
         assert matrix(report) == counted(truths)
-        assert texts(report) == {} and not report["communication"]["hot_target"]
+        assert findings(report) == {} and not report["communication"]["hot_target"]

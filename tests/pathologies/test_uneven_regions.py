@@ -97,6 +97,21 @@ def test_serial_code(planted):
     assert LINE in planted.live and "is the last in" in " ".join(planted.live.split())
 
 
+def test_the_run_is_as_long_as_the_late_thread(planted):
+    """The critical path is its share of each region that was seen, and what the first thread does between them."""
+    path, shares = planted.report["critical_path"], planted.truth["shares"]
+    on_path = {}
+    for part in path["parts"]:
+        for thread in part["threads"]:
+            where = (thread["tid"], bool(part["inside"]), part["does"])
+            on_path[where] = on_path.get(where, 0) + thread["on_path_ns"]
+    late = sum(end - begin for begin, end in zip(shares[SLOW]["began"][-planted.judged:],
+                                                 shares[SLOW]["ended"][-planted.judged:]))
+    assert near(on_path[shares[SLOW]["tid"], True, "outside"], late)
+    assert near(on_path[shares[0]["tid"], False, "outside"], planted.outside())
+    assert path["unknown_ns"] < 0.1 * path["length_ns"]
+
+
 def test_what_it_would_give(planted, healed):
     # Of the first regions, whose shares are not seen, nothing is said.
     seen = planted.judged / planted.truth["rounds"]

@@ -95,7 +95,7 @@ def test_a_trace_of_threads(tmp_path):
         if event["name"] == "GASP_C_POSIX_MEMALIGN":
             args = event["args"]
             assert args["alignment"] == 256 and args["bytes" if "bytes" in args else "size"] > 0
-            file, line = re.fullmatch(r"(.*/threads\.c):(\d+):\d+", args["caller"]).groups()
+            file, line = re.fullmatch(r"(.*/threads\.c):(\d+):\d+", args["site"]).groups()
             assert "posix_memalign(" in source[int(line) - 1]
             seen += 1
     assert seen == 3 * 30 * 8

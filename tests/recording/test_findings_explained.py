@@ -65,3 +65,42 @@ def test_several_conditions(recording):
 def test_what_is_not_known_is_no_success(tmp_path):
     alone = composed.compose(tmp_path / "alone.gasp", "process 1 -1\n" + composed.call(1, 0, 10, "work"))
     assert "not known" in report("--fail-on", "imbalance>20", alone, expect=1).stderr
+
+
+def chain(late=(1000,) * 20):
+    """Rank 2 waits for rank 1, which waits for rank 0."""
+    text, at = composed.ranks(3), 1000
+    for until in late:
+        sent = at + until
+        text += composed.send(1, sent, sent + 10, 1) + composed.receive(2, at + 10, sent + 15, 0)
+        text += composed.send(2, sent + 20, sent + 25, 2) + composed.receive(3, at + 15, sent + 30, 1)
+        text += "".join(composed.call(tid, sent + 40 + tid, sent + 60, "MPI_Barrier",
+                                      **{"comm.id": 0, "comm.rank": tid - 1}) for tid in (1, 2, 3))
+        at = sent + 1000
+    return text
+
+
+def test_what_is_passed_on_is_said(tmp_path):
+    recording = composed.compose(tmp_path / "run.gasp", chain())
+    told = json.loads(report("--json", recording).stdout)
+    part, = (part for part in told["delays"]["causes"] if part["passed_on_ns"] > 1000)
+    direct, passed_on = (part[key] for key in ("direct_ns", "passed_on_ns"))
+    assert passed_on > 0.9 * direct
+    text = words(told["findings"][0]["text"])
+    of_which = f"of which {passed_on / 1000:.2f} us by waiting for others who wait for it"
+    assert f"{(direct + passed_on) / 1000:.2f} us in all, {of_which}" in text
+
+
+@pytest.mark.parametrize("text, test", [
+    (chain(), "nobody else does the same"), (composed.LATE_SENDER, "nobody else does the same"),
+    ("".join([composed.ranks(3), *(composed.call(
+        tid, 1000 * turn + (700 if tid == 2 else 300 + tid + turn % 7), 1000 * turn + 720, "MPI_Barrier",
+        **{"comm.id": 0, "comm.rank": tid - 1}) for turn in range(1, 30) for tid in (1, 2, 3))]),
+     "others wait for it 4 times as much as for each of those who do the same")])
+def test_only_the_test_that_it_has_passed(tmp_path, text, test):
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    said = words(report("--explain", 1, recording).stdout)
+    assert f"How sure: statistical ({test}" in said
+    others = {"nobody else does", "others wait for it 4 times", "it takes 5 %"} - {test[:len("nobody else does")]}
+    assert sum(other in said for other in others) <= 1
+    assert json.loads(report("--json", recording).stdout)["findings"][0]["confidence"]["test"].startswith(test)

@@ -71,7 +71,7 @@ def test_calls_in_calls(tmp_path):
         (95, "Enter", ("other",)), (95, "Leave", ("other",))]
     assert ("malloc", "GASP_C_MALLOC", "RegionRole.ALLOCATE", "Paradigm.UNKNOWN") in read.regions
     assert (read.clock.timer_resolution, read.clock.trace_length) == (10**9, 100)
-    assert read.locations == {0: ("./job", "Master thread", 10)}
+    assert read.locations == {0: ("./job", "job (tid 7)", 10)}
     assert_as_reported(read, reported(recording))
 
 
@@ -90,7 +90,7 @@ def test_work_on_two_stacks(tmp_path):
     read = archive(tmp_path, "process 7 0\n" + call(7, 10, 30, "work") + call(7, 20, 40, "other"))
     assert read.story(0) == [(10, "Enter", ("work",)), (30, "Leave", ("work",))]
     assert read.story(1) == [(20, "Enter", ("other",)), (40, "Leave", ("other",))]
-    assert read.locations[1] == ("MPI Rank 0", "job (tid 7) stack 2", 2)
+    assert read.locations[1] == ("MPI Rank 0", "rank 0 stack 2", 2)
 
 
 @files
@@ -115,7 +115,7 @@ def test_a_message(tmp_path):
         call(2, 5, 30, "MPI_Recv", source=-1, tag=-1, comm=200, count=100, datatype=4, **WORLD, **status(0, 5, 12))))
     assert read.messages(0) == [(10, "MpiSend", (1, "MPI communicator 0", 5, 12))]
     assert read.messages(1) == [(30, "MpiRecv", (0, "MPI communicator 0", 5, 12))]
-    everybody = [("MPI Rank 0", "Master thread"), ("MPI Rank 1", "Master thread")]
+    everybody = [("MPI Rank 0", "rank 0"), ("MPI Rank 1", "rank 1")]
     assert read.comms == [("MPI communicator 0", everybody)]
 
 
@@ -126,7 +126,7 @@ def test_ranks_in_another_communicator(tmp_path):
     read = archive(tmp_path, of_two(call(1, 10, 20, "MPI_Send", dest=0, tag=5, comm=100, count=3, datatype=4),
                                     comms=comms))
     assert read.messages() == [(10, "MpiSend", (0, "MPI communicator 7", 5, 12))]
-    assert read.comms[0][1][0] == ("MPI Rank 1", "Master thread")
+    assert read.comms[0][1][0] == ("MPI Rank 1", "rank 1")
 
 
 @files
@@ -170,7 +170,7 @@ def test_who_waits_need_not_be_who_began(tmp_path):
     read = archive(tmp_path, of_two("thread 1 3\n", call(1, 10, 11, "MPI_Isend", dest=1, tag=1, request=8, **world),
                                     call(3, 12, 13, "MPI_Wait", request=8), many_of_them,
                                     call(1, 50, 60, "MPI_Waitall", count=10, **waited)))
-    thread = next(at for at, (_, name, _) in read.locations.items() if name == "job (tid 3)")
+    thread = next(at for at, (_, name, _) in read.locations.items() if name.endswith("job (tid 3)"))
     assert read.messages(thread) == [(13, "MpiIsendComplete", (0,))]
     assert sorted(number for time, kind, (number, *_) in read.messages() if kind == "MpiIsendComplete") == \
         list(range(1, 11))

@@ -82,11 +82,11 @@ def test_calls(tmp_path):
     path = exported(recording)
     rows = dumped(path)
     assert states(rows) == [
-        ("job (tid 9)", 15, 1_234_567_891, "GASP_PROGRAM_WORK", "?"),
-        ("job (tid 7)", 10, 70, "GASP_PROGRAM_WORK", "?"), ("job (tid 7)", 20, 30, "GASP_C_MALLOC", "a.c:12"),
-        ("job (tid 7)", 95, 95, "GASP_PROGRAM_OTHER", "?")]
+        ("rank 3 job (tid 9)", 15, 1_234_567_891, "GASP_PROGRAM_WORK", "?"),
+        ("rank 3", 10, 70, "GASP_PROGRAM_WORK", "?"), ("rank 3", 20, 30, "GASP_C_MALLOC", "a.c:12"),
+        ("rank 3", 95, 95, "GASP_PROGRAM_OTHER", "?")]
     assert {tuple(row[1:3]) + (row[-1],) for row in rows if row[0] == "Container" and row[2] != "0"} >= {
-        ("host", "Process", "rank 3: ./job"), ("rank 3: ./job", "Thread", "job (tid 7)")}
+        ("host", "Process", "rank 3: ./job"), ("rank 3: ./job", "Thread", "rank 3")}
     assert_as_reported(path, reported(recording))
 
 
@@ -94,7 +94,7 @@ def test_calls(tmp_path):
 def test_messages(tmp_path):
     """From the begin of the send to the end of the receive."""
     rows = dumped(exported(compose(tmp_path / "run.gasp", LATE_SENDER)))
-    assert links(rows) == [("job (tid 1)", "job (tid 2)", 100, 130)]
+    assert links(rows) == [("rank 0", "rank 1", 100, 130)]
 
 
 @files
@@ -119,7 +119,7 @@ def test_many_messages(tmp_path):
     assert times == sorted(times)
     found, ends = links(dumped(path)), {i: 100_005 + 10 * at for at, i in enumerate(order)}
     assert sorted(found, key=lambda link: link[2]) == [
-        ("job (tid 1)", "job (tid 2)", 100 + 10 * i, ends[i]) for i in range(count)]
+        ("rank 0", "rank 1", 100 + 10 * i, ends[i]) for i in range(count)]
 
 
 @files

@@ -169,7 +169,7 @@ def test_calls_and_times_are_the_reports(tmp_path, text):
 
 def test_stacks_by_hand(tmp_path):
     recording = compose(tmp_path / "run.gasp", NESTED)
-    top = ("rank 3", "rank 3")
+    top = ("rank 3", "job (tid 7)")
     outer = (*top, "main.c:1 in main", WORK)
     assert sorted(folded(recording)) == sorted([
         ((*outer, "a.c:2 in inner", MALLOC), 10), ((*outer, "a.c:4 in inner", WORK), 25), (outer, 25),
@@ -186,8 +186,8 @@ def test_stacks_by_hand(tmp_path):
 def test_each_thread_has_stacks_of_its_own(tmp_path):
     recording = compose(tmp_path / "run.gasp", "process 1 0\nprocess 2 1\nthread 2 22\n" + "".join(
         call(tid, 10, 20 + tid, "work") for tid in (1, 2, 22)))
-    assert folded(recording) == [(("rank 0", "rank 0", WORK), 11), (("rank 1", "rank 1", WORK), 12),
-                                 (("rank 1", "rank 1 job (tid 22)", WORK), 32)]
+    assert folded(recording) == [(("rank 0", "job (tid 1)", WORK), 11), (("rank 1", "job (tid 2)", WORK), 12),
+                                 (("rank 1", "job (tid 22)", WORK), 32)]
     profile = Profile(export(recording, ".pb.gz"))
     assert [(values, labels["rank"], labels["thread"]) for _, values, labels in profile.samples] == [
         ([1, 11], "0", "rank 0"), ([1, 12], "1", "rank 1"), ([1, 32], "1", "rank 1 job (tid 22)")]
@@ -208,7 +208,7 @@ def test_callers_where_all_looks_found_the_same(tmp_path):
 def test_what_is_missing_is_said(tmp_path):
     recording = compose(tmp_path / "run.gasp", "process 7 0\n" + call(7, 10, 20, "work") +
                         "lost 7 3\nsum 7 work 3 20 0\n")
-    assert folded(recording) == [(("rank 0", "rank 0, without 23 calls", WORK), 10)]
+    assert folded(recording) == [(("rank 0", "job (tid 7), without 23 calls", WORK), 10)]
     assert Profile(export(recording, ".pb.gz")).comments[1:] == ["without 23 calls that are not on the timeline"]
 
 

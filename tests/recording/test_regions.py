@@ -5,29 +5,11 @@ import json
 import pytest
 
 import gaspbpf
-from composed import call, compose
+from composed import call, compose, of_llvm, region, threads
 
 pytestmark = pytest.mark.files
 KINDS = {"uneven_region", "short_regions", "serial_code"}
 MS = 1_000_000
-
-
-def threads(count, pid=1, rank=-1):
-    text = f"process {pid} {rank}\n"
-    return text + "".join(f"thread {pid} {tid}\n" for tid in range(pid + 1, pid + count))
-
-
-def region(begun, ended, shares, line=10, inside="", base=None, symbol="GOMP_parallel", share="fn", **values):
-    """The first of the shares, (tid, start, end), is that of the thread that begins it."""
-    site = f"omp.c:{line}" + (f"@{base}" if base else "")
-    text = "".join(call(tid, start, end, share, depth=int(not number), **values)
-                   for number, (tid, start, end) in enumerate(shares))
-    first = shares[0][0] if shares else 1
-    return inside + text + call(first, begun, ended, symbol, site=site)
-
-
-def of_llvm(begun, ended, shares, line=10, fn=0x1000):
-    return region(begun, ended, shares, line, symbol="__kmpc_fork_call", share="__kmp_invoke_microtask", fn=fn)
 
 
 def report(tmp_path, text, kinds=frozenset(KINDS)):

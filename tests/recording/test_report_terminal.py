@@ -86,9 +86,15 @@ def test_more_room_is_used_and_a_pipe_has_its_own_width(recording):
     wide = ESCAPES.sub("", shown("--by", "line", recording, width=200))
     assert max(map(len, wide.split("\n"))) > 80 and "Self by rank" in wide
     piped = gaspbpf.run("report", recording).stdout
-    for environment in {"COLUMNS": "40"}, {"TERM": "dumb", "LC_ALL": "C"}, {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}:
+    for environment in {"COLUMNS": "?"}, {"TERM": "dumb", "LC_ALL": "C"}, {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}:
         assert gaspbpf.run("report", recording, env=environment).stdout == piped
     assert "\x1b" not in piped and piped.isascii()
+
+
+def test_a_pipe_is_as_wide_as_columns_says(recording):
+    for columns in 80, 120:
+        lines = gaspbpf.run("report", recording, env={"COLUMNS": str(columns)}).stdout.split("\n")
+        assert columns - 15 < max(map(len, lines)) <= columns
 
 
 BOLD = "\x1b[1m"

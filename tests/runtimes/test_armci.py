@@ -43,7 +43,7 @@ def test_calls_and_bytes_are_the_jobs(job, observe, tmp_path, rung):
     ranks = {thread["pid"]: thread["rank"] for thread in report["threads"]}
     for event, bytes_of_it in ("PUT", 64), ("GET", 128), ("ACC", 32):
         own = [(ranks[call["pid"]], call["args"]) for call in calls if call["name"] == f"GASP_ARMCI_{event}"
-               and "armci_job.c" in call["args"]["caller"]]
+               and "armci_job.c" in call["args"]["site"]]
         assert len(own) == 6 and {args["bytes"] for _, args in own} == {bytes_of_it}
         assert all(args["proc"] == 1 - rank for rank, args in own)
     conformance.seen("armci-mpi-0.3.1", *counted)

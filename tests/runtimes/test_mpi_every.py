@@ -58,7 +58,7 @@ def payloads(trace, pid):
     """The same with the bytes and the peer that the trace has of each."""
     calls = []
     for event in trace["traceEvents"]:
-        site = SITE.search(f" @ {event.get('args', {}).get('caller')}")
+        site = SITE.search(f" @ {event.get('args', {}).get('site')}")
         if event.get("tid") == pid and site and event["name"].startswith("GASP_MPI_"):
             calls.append((event["ts"], site[1], event["args"].get("bytes"), event["args"].get("peer")))
     return [call[1:] for call in sorted(calls, key=lambda call: call[0])]

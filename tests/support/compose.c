@@ -46,6 +46,8 @@
  *
  * boot ID: of its machine
  *
+ * cpus COUNT: processors that its machine has
+ *
  * clock TIME AHEAD: at this time the machine's clock is ahead by so many ns, all in a straight line to the next of
  * these; level before the first and after the last. First of all lines
  *
@@ -601,6 +603,8 @@ int main(int argc, char **argv)
 			d.processes[process_of(a)].end = at(b);
 		else if (!strncmp(line, "host ", 5))
 			set_text(&d.run.host, line + 5);
+		else if (sscanf(line, "cpus %lu", &a) == 1)
+			d.run.cpus = a;
 		else if (!strncmp(line, "boot ", 5))
 			set_text(&d.run.boot, line + 5);
 		else if (sscanf(line, "clock %lu %ld", &a, &b) == 2)

@@ -70,6 +70,24 @@ def ranks(count, init=True):
     return text + "".join(call(rank + 1, 0, 10, "MPI_Init") for rank in range(count) if init)
 
 
+def threads(count, pid=1, rank=-1):
+    text = f"process {pid} {rank}\n"
+    return text + "".join(f"thread {pid} {tid}\n" for tid in range(pid + 1, pid + count))
+
+
+def region(begun, ended, shares, line=10, inside="", base=None, symbol="GOMP_parallel", share="fn", **values):
+    """The first of the shares, (tid, start, end), is that of the thread that begins it."""
+    site = f"omp.c:{line}" + (f"@{base}" if base else "")
+    text = "".join(call(tid, start, end, share, depth=int(not number), **values)
+                   for number, (tid, start, end) in enumerate(shares))
+    first = shares[0][0] if shares else 1
+    return inside + text + call(first, begun, ended, symbol, site=site)
+
+
+def of_llvm(begun, ended, shares, line=10, fn=0x1000):
+    return region(begun, ended, shares, line, symbol="__kmpc_fork_call", share="__kmp_invoke_microtask", fn=fn)
+
+
 LATE_SENDER = ranks(2) + send(1, 100, 110, 1) + receive(2, 50, 130, 0) + "".join(
     call(rank + 1, start, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": rank})
     for rank, (start, end) in enumerate([(200, 300), (280, 310)]))

@@ -36,6 +36,16 @@ def windows(folder, library):
     return [json.loads(path.read_text())["window"] for path in sorted(folder.glob(f"count.{library}*"))]
 
 
+def by_name(top):
+    """The threads that top or watch tells of."""
+    return {thread["name"]: thread for thread in top["threads"]}
+
+
+def calls_of(truth):
+    """All calls of a job's own account of a process, or of one of its threads."""
+    return sum(function["calls"] for function in truth["functions"].values())
+
+
 def functions(job):
     """The job's own figures, one table a process."""
     return [truth["functions"] for truth in job.truths()]

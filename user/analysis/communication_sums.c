@@ -291,6 +291,22 @@ static int find_gain(const struct communication *c, struct report *r, const stru
 	return 0;
 }
 
+/* Where it is: the place is what tells habits apart. */
+static void find_site(const struct communication *c, const struct comm_habit *habit, struct finding *finding)
+{
+	char label[LABEL_ROOM];
+
+	for (size_t i = 0; i < c->nplaces && !finding->has_site; i++) {
+		const struct comm_place *place = &c->places[i];
+
+		if (place->event != habit->event || place->site >= c->d->nsites ||
+		    strcmp(site_label(c->d, place->site, label, sizeof(label)), habit->place))
+			continue;
+		finding->has_site = true;
+		finding->site = place->site;
+	}
+}
+
 static int find_small(const struct communication *c, struct report *r, const struct comm_habit *habit)
 {
 	struct finding finding = {
@@ -305,6 +321,7 @@ static int find_small(const struct communication *c, struct report *r, const str
 	error = find_gain(c, r, habit, &finding);
 	if (error)
 		return error;
+	find_site(c, habit, &finding);
 	gain_text(r, &finding, "were they so", "", gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,
@@ -327,6 +344,7 @@ static int find_idle(const struct communication *c, struct report *r, const stru
 	    habit->idle * 100 < habit->waits * IDLE_SHARE ||
 	    (double)habit->idle_time * 100 < (double)habit->wait_time * IDLE_SHARE)
 		return 0;
+	find_site(c, habit, &finding);
 	return report_add_finding(
 		r, &finding,
 		"%s of %s waits at %s (%s, %s) overlap nothing: they follow directly on the calls that began what they "

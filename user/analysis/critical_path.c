@@ -63,8 +63,11 @@ static int work(void *state, const struct related_work *work)
 {
 	struct critical_path *s = state;
 	struct deed deed = deed_of_work(&s->sites, work);
-	uint32_t number = did(s, &deed, work->end - work->start);
+	uint32_t number;
 
+	if (work->waits)
+		return 0; /* its path will be that of the other: go_on() */
+	number = did(s, &deed, work->end - work->start);
 	return number == NO_INDEX ? -ENOMEM : paths_add(s->paths, work->thread, work->start, work->end, number);
 }
 
@@ -82,6 +85,29 @@ static int call(void *state, const struct related_call *call, const struct waite
 		error = paths_add(s->paths, call->thread, start, call->end, number);
 	paths_end_call(s->paths, call->thread);
 	return error;
+}
+
+/* Others may be told to go on from here. */
+static int pass(void *state, uint32_t thread, uint64_t time)
+{
+	struct critical_path *s = state;
+	int error = paths_begin_call(s->paths, thread, time);
+
+	paths_end_call(s->paths, thread);
+	return error;
+}
+
+static int go_on(void *state, const struct gone_on *gone_on)
+{
+	struct critical_path *s = state;
+	const struct related_call *call = &gone_on->call;
+	struct deed deed = deed_of_call(&s->sites, call);
+	uint32_t number = did(s, &deed, call->end - call->start);
+
+	if (number == NO_INDEX)
+		return -ENOMEM;
+	return paths_wait(s->paths, call->thread, gone_on->of, call->start)
+		       ?: paths_add(s->paths, call->thread, call->start, call->end, number);
 }
 
 static void related(void *state, const struct relations_counts *counts, const struct efficiencies *efficiencies)
@@ -262,11 +288,22 @@ uint64_t part_bound(const struct part *part)
 
 /* --- finding ----------------------------------------------------------------------- */
 
-static bool is_told(const struct report *r, uint32_t thread)
+static bool is_in_share(const struct critical_path *s, const struct deed *deed)
 {
-	for (size_t i = 0; i < r->nfindings; i++)
-		if (!strcmp(r->findings[i].kind, "delay") && r->findings[i].thread == thread)
+	return deed->inside != NO_INDEX && s->d->probes[deed->inside].marks & MARK_SHARE;
+}
+
+/* Other findings tell what the thread does more of, and what that costs the others. */
+static bool is_told(const struct critical_path *s, const struct report *r, const struct deed *deed)
+{
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct finding *finding = &r->findings[i];
+		bool same = finding->thread == deed->thread;
+
+		if ((!strcmp(finding->kind, "delay") && same) || (!strcmp(finding->kind, "serial_code") && same) ||
+		    (!strcmp(finding->kind, "uneven_region") && (same || is_in_share(s, deed))))
 			return true;
+	}
 	return false;
 }
 
@@ -282,8 +319,13 @@ static bool is_serial(const struct critical_path *s, const struct part *part, ui
 /* In a call that waits for something, and it is not known for what: that one's work would be the path. */
 static bool is_wait(const struct critical_path *s, const struct deed *deed)
 {
-	return deed->doing == DOING_CALL && deed->call.probe != NO_INDEX &&
-	       group_of_role(s->d->probes[deed->call.probe].role) == GROUP_WAIT;
+	const struct def_probe *probe;
+
+	if (deed->doing != DOING_CALL || deed->call.probe == NO_INDEX)
+		return false;
+	probe = &s->d->probes[deed->call.probe];
+	return probe->marks & MARK_TEAM || probe->role == ROLE_BARRIER || probe->role == ROLE_ACQUIRE ||
+	       group_of_role(probe->role) == GROUP_WAIT;
 }
 
 /* In a call of a runtime, where it had no processor: as long as that, as far as is known. */
@@ -303,7 +345,7 @@ static bool is_worth(const struct critical_path *s, const struct report *r, cons
 	if (part->has_gain &&
 	    (part->gain < (r->end - r->start) / WORTH_SHARE || part->gain < part_bound(part) / BOUND_FACTOR))
 		return false;
-	return is_serial(s, part, deed) && !is_told(r, s->deeds.all[deed].thread);
+	return is_serial(s, part, deed) && !is_told(s, r, &s->deeds.all[deed]);
 }
 
 static int find(const struct critical_path *s, struct report *r)
@@ -385,7 +427,7 @@ static void critical_path_free(void *state)
 	free(s);
 }
 
-static const struct relations_ops relations = { .work = work, .call = call };
+static const struct relations_ops relations = { .work = work, .call = call, .pass = pass, .go_on = go_on };
 
 const struct analysis analysis_critical_path = {
 	.name = "critical_path",

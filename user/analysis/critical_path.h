@@ -51,7 +51,7 @@ struct critical_path {
 /* Do any two threads have to do with each other? */
 static inline bool critical_path_related(const struct critical_path *s)
 {
-	return s->counts.messages + s->counts.meetings + s->counts.hand_overs;
+	return s->counts.messages + s->counts.meetings + s->counts.hand_overs + s->counts.teams;
 }
 
 /* What it gives at most if it takes a tenth less. */

@@ -257,10 +257,22 @@ static struct finding_regularity regularity(const struct delay *delay)
 						    delay_variance(delay->times, delay->lasted, delay->squares)) };
 }
 
+/* ", of which 20 ms by waiting for others who wait for it" */
+static const char *passed_text(const struct delay *delay, char *text, size_t room)
+{
+	char time[FORMAT_SIZE];
+
+	*text = '\0';
+	if (delay->all.passed_on)
+		snprintf(text, room, ", of which %s by waiting for others who wait for it",
+			 format_time(time, delay->all.passed_on));
+	return text;
+}
+
 static int find(struct delays *s, struct report *r)
 {
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
-		gives[200], lasts[200];
+		gives[200], lasts[200], passed[100];
 	struct others others;
 	unsigned found = 0;
 	int error = 0;
@@ -286,8 +298,8 @@ static int find(struct delays *s, struct report *r)
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
 		others = delay_others(s, r, delay);
-		if (delay->deed.doing == DOING_UNKNOWN || !delay_is_clear(s, delay, &others) ||
-		    delay_is_taken(s, r, delay, &others))
+		finding.test = delay->deed.doing == DOING_UNKNOWN ? NULL : delay_is_clear(s, delay, &others);
+		if (!finding.test || delay_is_taken(s, r, delay, &others))
 			continue;
 		find_gain(s, r, delay, others.mean, &finding);
 		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
@@ -298,11 +310,11 @@ static int find(struct delays *s, struct report *r)
 		would_give(r, &finding, gives, sizeof(gives));
 		how_long(s, delay, &others, lasts, sizeof(lasts));
 		error = report_add_finding(
-			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all, %.1f %% of all threads' time%s",
+			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",
 			thread_label_on_node(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
 			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
 			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
-			percent(delay_all(delay), r->wall), gives);
+			passed_text(delay, passed, sizeof(passed)), percent(delay_all(delay), r->wall), gives);
 	}
 	return error;
 }

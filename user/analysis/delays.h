@@ -75,7 +75,8 @@ struct others {
 
 struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of);
 /* More than chance. */
-bool delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others);
+/* By which test that is so, for the reader; NULL: it may be chance. */
+const char *delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others);
 /* It took longer since it had no processor, or since its calls are observed. */
 bool delay_is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
 		    const struct others *others);

@@ -22,7 +22,8 @@
 #define EQUAL_WAITS 3
 #define OFTEN 10           /* so rarely the same is done that each time of it counts, where nobody else does it */
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
-#define EXPLAINED 0.8      /* of what it took longer */
+#define WORTH "; the waiting is worth 3 equal waits or is rare, and it is not time without a processor"
+#define EXPLAINED 0.8 /* of what it took longer */
 
 double delay_variance(double times, double lasted, double squares)
 {
@@ -129,20 +130,25 @@ static uint64_t suffered_most(const struct delay *delay)
 }
 
 /* More than chance: see the top of this file. */
-bool delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others)
+const char *delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others)
 {
+	static const char alone[] = "nobody else does the same, and one waits for it 4 times as long as it waits there "
+				    "itself" WORTH,
+			  blamed[] = "others wait for it 4 times as much as for each of those who do the same" WORTH,
+			  longer[] =
+				  "it takes 5 % and 3 standard errors longer for it than those who do the same" WORTH;
 	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
 	double all = delay_all(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
 	if (!others->threads && (waits >= EQUAL_WAITS || delay->times < OFTEN))
-		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay);
+		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay) ? alone : NULL;
 	if (waits < EQUAL_WAITS)
-		return false;
+		return NULL;
 	if (all >= BLAMED_FACTOR * others->blame)
-		return true;
+		return blamed;
 	error = sqrt(others->variance / others->times +
 		     (delay->times ? delay_variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
-	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error;
+	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error ? longer : NULL;
 }
 
 /*

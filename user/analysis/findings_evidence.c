@@ -30,12 +30,7 @@ struct basis {
 #define HELD_UP ", without what tasks were held up as their workers had no processor"
 
 static const struct basis bases[] = {
-	{ .kind = "delay",
-	  .how = "statistical",
-	  .test = "where others do the same, it takes 5 % and 3 standard errors longer for it, or others wait for it 4 "
-		  "times as much as for each of these; where nobody does, one waits for it 4 times as long as it waits "
-		  "there itself; the waiting is worth 3 equal waits, and not time without a processor",
-	  .level = THREE_ERRORS },
+	{ .kind = "delay", .how = "statistical", .level = THREE_ERRORS }, /* delays_clear.c has the tests */
 	{ .kind = "slow_thread",
 	  .how = "statistical",
 	  .test = "its mean wait is shorter than that of the others by 3 standard errors",
@@ -61,8 +56,7 @@ static const struct basis bases[] = {
 	{ .kind = "team_wait", .how = "measured", .test = "a tenth of the threads' time" },
 	{ .kind = "uneven_region",
 	  .how = "measured",
-	  .test = "even shares would give 1 % of the run, and the mean of the work is 10 % less than the longest; 5 %, "
-		  "where one thread is the last more often than by chance at 0.1 %" },
+	  .test = "even shares would give 1 % of the run, and the mean of the work is 10 % less than the longest" },
 	{ .kind = "short_regions",
 	  .how = "measured",
 	  .test = "met 100 times, and half of its time, 1 % of the run, is not in its longest shares, nor in probes" },
@@ -112,6 +106,11 @@ static const struct basis *basis_of(const struct finding *f)
 		if (!strcmp(bases[i].kind, f->kind))
 			return &bases[i];
 	return &unknown;
+}
+
+static const char *test_of(const struct finding *f)
+{
+	return f->test ?: basis_of(f)->test;
 }
 
 static double level_of(const struct finding *f)
@@ -190,6 +189,7 @@ static void explain_regularity(const struct printer *p, const struct finding *f)
 static void explain_confidence(const struct printer *p, const struct finding *f)
 {
 	const struct basis *basis = basis_of(f);
+	const char *test = test_of(f);
 	double level = level_of(f), missing = percent(p->r->calls - p->r->delivered, p->r->calls);
 	char text[800], by_chance[60] = "", unseen[100] = "";
 
@@ -197,8 +197,8 @@ static void explain_confidence(const struct printer *p, const struct finding *f)
 		snprintf(by_chance, sizeof(by_chance), "; by chance with a probability of at most %.2g", level);
 	if (p->r->calls > p->r->delivered)
 		snprintf(unseen, sizeof(unseen), "; %.1f %% of all calls are not on the timeline", missing);
-	snprintf(text, sizeof(text), "How sure: %s%s%s%s%s%s.", basis->how, basis->test ? " (" : "", basis->test ?: "",
-		 basis->test ? ")" : "", by_chance, unseen);
+	snprintf(text, sizeof(text), "How sure: %s%s%s%s%s%s.", basis->how, test ? " (" : "", test ?: "",
+		 test ? ")" : "", by_chance, unseen);
 	printer_paragraph(p, "", text);
 }
 
@@ -300,7 +300,7 @@ static void put_confidence(struct json *j, const struct report *r, const struct 
 	json_key(j, "confidence");
 	json_object(j);
 	json_key_string(j, "how", basis->how);
-	json_key_string(j, "test", basis->test);
+	json_key_string(j, "test", test_of(f));
 	put_probability(j, "p", level_of(f));
 	json_key_string(j, "gain", f->has_gain ? "simulated" : f->weight && !basis->not_time ? "bounded" : NULL);
 	json_key(j, "not_seen");

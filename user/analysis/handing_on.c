@@ -17,7 +17,7 @@
 #define PAGES 4
 #define PAGE_BYTES (128u << 10) /* a meeting of very many has more */
 
-enum kind { TOLD_WORK, TOLD_CALL, TOLD_WAIT, TOLD_MESSAGE, TOLD_MEETING };
+enum kind { TOLD_WORK, TOLD_CALL, TOLD_WAIT, TOLD_MESSAGE, TOLD_MEETING, TOLD_PASS, TOLD_GO_ON };
 
 /* What one of the functions of struct relations_ops was called with. */
 struct told {
@@ -33,6 +33,11 @@ struct told {
 			struct related_call sends, receives;
 		};
 		struct meeting meeting;
+		struct {
+			uint32_t thread;
+			uint64_t time;
+		} pass;
+		struct gone_on gone_on;
 	};
 };
 
@@ -72,6 +77,10 @@ static int tell_one(const struct made_analysis *one, struct told *told)
 		return ops->call ? ops->call(one->state, &told->call, &told->waited) : 0;
 	case TOLD_MESSAGE:
 		return ops->message ? ops->message(one->state, &told->sends, &told->receives) : 0;
+	case TOLD_PASS:
+		return ops->pass ? ops->pass(one->state, told->pass.thread, told->pass.time) : 0;
+	case TOLD_GO_ON:
+		return ops->go_on ? ops->go_on(one->state, &told->gone_on) : 0;
 	default:
 		told->meeting.calls = (const struct related_call *)(told + 1);
 		return ops->meeting ? ops->meeting(one->state, &told->meeting) : 0;
@@ -210,6 +219,28 @@ static int put_meeting(void *context, const struct meeting *meeting)
 	return 0;
 }
 
+static int put_pass(void *context, uint32_t thread, uint64_t time)
+{
+	int error;
+	struct told *told = put(context, TOLD_PASS, ROOM_OF(pass), &error);
+
+	if (!told)
+		return error;
+	told->pass.thread = thread;
+	told->pass.time = time;
+	return 0;
+}
+
+static int put_gone_on(void *context, const struct gone_on *gone_on)
+{
+	int error;
+	struct told *told = put(context, TOLD_GO_ON, ROOM_OF(gone_on), &error);
+
+	if (told)
+		told->gone_on = *gone_on;
+	return error;
+}
+
 /* --- all of it ------------------------------------------------------------------- */
 
 struct handing_on *handing_on_begin(const struct made_analysis *all, size_t count)
@@ -228,6 +259,8 @@ struct handing_on *handing_on_begin(const struct made_analysis *all, size_t coun
 		h->ops.call = ops->call ? put_call : h->ops.call;
 		h->ops.message = ops->message ? put_message : h->ops.message;
 		h->ops.meeting = ops->meeting ? put_meeting : h->ops.meeting;
+		h->ops.pass = ops->pass ? put_pass : h->ops.pass;
+		h->ops.go_on = ops->go_on ? put_gone_on : h->ops.go_on;
 	}
 	h->ops.context = h;
 	pthread_mutex_init(&h->lock, NULL);

@@ -92,11 +92,21 @@ static void print_unseen(const struct printer *p, uint64_t count, const char *on
 		fprintf(p->out, "%s %s %s\n", format_count(text, count), count == 1 ? one : many, what);
 }
 
+static void print_own_cpu(const struct printer *p)
+{
+	char text[200], time[FORMAT_SIZE];
+
+	snprintf(text, sizeof(text),
+		 "gaspbpf itself took %s of CPU time, beside the job; what its probes took of the job's own time is "
+		 "told of the threads.",
+		 format_time(time, p->r->d->run.own_cpu));
+	printer_paragraph(p, "", text);
+}
+
 static void print_loss(void *state, const struct printer *p)
 {
 	const struct def_loss *loss = &p->r->d->loss;
 	struct tally all = { 0 };
-	char text[FORMAT_SIZE];
 
 	for (size_t i = 0; i < p->r->nevents; i++) {
 		all.lost += p->r->events[i].tally.lost;
@@ -134,7 +144,7 @@ static void print_loss(void *state, const struct printer *p)
 		     "to the caller's own part of the global address space left out (--profile)");
 	print_unseen(p, loss->unwritten, "call was", "calls were", "delivered but could not be written");
 	if (p->r->d->run.own_cpu)
-		fprintf(p->out, "gaspbpf itself took %s of CPU time\n", format_time(text, p->r->d->run.own_cpu));
+		print_own_cpu(p);
 }
 
 static void put_loss(void *state, const struct report *r, struct json *j)

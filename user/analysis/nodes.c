@@ -54,6 +54,7 @@ static void add_row(struct table *table, const struct printer *p, uint32_t index
 
 	table_cell(table, "%s", node->host ? log_safe(node->host) : "?");
 	table_cell(table, "%u", processes[index]);
+	table_cell(table, node->cpus ? "%u" : "-", node->cpus);
 	table_cell(table, "%s%s", format_time(length, node->end - node->start), node->cut ? ", cut" : "");
 	table_cell(table, "%s", clock_text(d, node, text, sizeof(text)));
 	table_cell(table, "%s", added_text(d, node, text, sizeof(text)));
@@ -93,6 +94,7 @@ static void print_nodes(void *state, const struct printer *p)
 	static const struct column columns[] = {
 		{ .title = "node", .left = true, .shrinks = true },
 		{ .title = "processes" },
+		{ .title = "CPUs" },
 		{ .title = "recorded" },
 		{ .title = "clock", .left = true },
 		{ .title = "added", .drop = 1 },
@@ -130,6 +132,7 @@ static void put_node(const struct definitions *d, const struct def_node *node, s
 	json_object(j);
 	json_key_string(j, "host", node->host);
 	json_key_string(j, "kernel", node->kernel);
+	json_key_uint_known(j, "cpus", node->cpus, node->cpus);
 	json_key_string(j, "command", node->command);
 	json_key_uint(j, "start_ns", node->start);
 	json_key_uint(j, "end_ns", node->end);

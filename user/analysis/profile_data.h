@@ -227,6 +227,7 @@ struct finding {
 	size_t ninstances;
 	const struct people *culprits, *victims; /* its owner's; NULL: the thread is the only one */
 	double level;                            /* that it is chance; 0: what its kind has (findings_evidence.c) */
+	const char *test;                        /* which of the tests of its kind it has passed; NULL: all there are */
 	/* How often, and how evenly, it happens. */
 	struct finding_regularity {
 		const char *what;       /* in the plural: "iterations", "waits"; NULL: not said */

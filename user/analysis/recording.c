@@ -8,6 +8,8 @@
 #include "util/json.h"
 #include "util/log.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <time.h>
 
 static unsigned least_floor(const struct def_run *run)
@@ -20,22 +22,74 @@ static unsigned most_floor(const struct def_run *run)
 	return run->floor_ns[2] > run->floor_ns[1] ? run->floor_ns[2] : run->floor_ns[1];
 }
 
+/* Of all machines together; 0: not known. */
+static unsigned machines_cpus(const struct definitions *d)
+{
+	unsigned cpus = d->nnodes ? 0 : d->run.cpus;
+
+	for (size_t i = 0; i < d->nnodes; i++) {
+		if (d->nodes[i].clock_of)
+			continue; /* its machine has been counted */
+		if (!d->nodes[i].cpus)
+			return 0;
+		cpus += d->nodes[i].cpus;
+	}
+	return cpus;
+}
+
+/* "2 CPUs"; and how many a thread may use, where that is not all of them. Of several machines nobody could use all. */
+static void cpus_text(const struct definitions *d, char *text, size_t room)
+{
+	unsigned cpus = machines_cpus(d), least = UINT_MAX, most = 0;
+	int at = snprintf(text, room, "%u CPU%s%s", cpus, cpus == 1 ? "" : "s", d->nnodes ? " in all" : "");
+
+	for (size_t i = 0; i < d->nthreads; i++) {
+		unsigned may = thread_is_left_out(d, i) ? 0 : d->threads[i].cpus;
+
+		least = may && may < least ? may : least;
+		most = may > most ? may : most;
+	}
+	if (d->nnodes || !most || least >= cpus)
+		return;
+	if (least == most)
+		snprintf(text + at, room - at, ", each thread may use %u", most);
+	else
+		snprintf(text + at, room - at, ", a thread may use %u to %u", least, most);
+}
+
+/* "(Linux 6.1, 2 CPUs)"; "": nothing is known. */
+static void machine_text(const struct definitions *d, char *text, size_t room)
+{
+	const char *kernel = d->run.kernel ? log_safe(d->run.kernel) : NULL;
+	char cpus[100];
+
+	*text = '\0';
+	cpus_text(d, cpus, sizeof(cpus));
+	if (kernel && machines_cpus(d))
+		snprintf(text, room, "(Linux %s, %s)", kernel, cpus);
+	else if (kernel)
+		snprintf(text, room, "(Linux %s)", kernel);
+	else if (machines_cpus(d))
+		snprintf(text, room, "(%s)", cpus);
+}
+
 static void print_when(void *state, const struct printer *p)
 {
 	const struct def_run *run = &p->r->d->run;
 	time_t seconds = run->start_realtime / 1000000000;
-	char text[64], length[FORMAT_SIZE];
+	char text[400], length[FORMAT_SIZE];
+	struct paragraph paragraph = printer_item(p, "");
 	struct tm when;
 
-	fprintf(p->out, "%s for %s", run->only_sums ? "Counted" : "Observed",
-		format_time(length, p->r->end > p->r->start ? p->r->end - p->r->start : 0));
+	paragraph_words(&paragraph, "%s for %s", run->only_sums ? "Counted" : "Observed",
+			format_time(length, p->r->end > p->r->start ? p->r->end - p->r->start : 0));
 	if (run->start_realtime && localtime_r(&seconds, &when) && strftime(text, sizeof(text), "%F %T %z", &when))
-		fprintf(p->out, " from %s", text);
+		paragraph_words(&paragraph, "from %s", text);
 	if (run->host)
-		fprintf(p->out, " on %s", log_safe(run->host));
-	if (run->kernel)
-		fprintf(p->out, " (Linux %s)", log_safe(run->kernel));
-	fputc('\n', p->out);
+		paragraph_words(&paragraph, "on %s", log_safe(run->host));
+	machine_text(p->r->d, text, sizeof(text));
+	paragraph_words(&paragraph, "%s", text);
+	paragraph_end(&paragraph);
 	if (run->reason)
 		fprintf(p->out, "Flight recording: what led up to this: %s%s%s\n", p->bold, log_safe(run->reason),
 			p->plain);
@@ -82,6 +136,7 @@ static void put_recording(void *state, const struct report *r, struct json *j)
 	json_key_string(j, "command", run->command);
 	json_key_string(j, "host", run->host);
 	json_key_string(j, "kernel", run->kernel);
+	json_key_uint_known(j, "cpus", machines_cpus(r->d), machines_cpus(r->d));
 	put_calibration(j, run);
 	json_key_bool(j, "floor_subtracted", r->profile->subtract_floor);
 	json_key_bool(j, "finished", run->finished);

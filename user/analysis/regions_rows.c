@@ -304,6 +304,10 @@ static void who_is_last(const struct regions *s, const struct region *region, ch
 		snprintf(text, room, "; who is the last goes by turns");
 }
 
+static const char uneven_always[] =
+	"even shares would give 1 % of the run, the mean of the work is 5 % less than the longest, and one thread is "
+	"the last more often than by chance at 0.1 %";
+
 static int tell_uneven(const struct regions *s, struct report *r, const struct region_row *row,
 		       const struct region *region)
 {
@@ -318,6 +322,7 @@ static int tell_uneven(const struct regions *s, struct report *r, const struct r
 				   .gain = sums->uneven,
 				   .instances = region->worst,
 				   .ninstances = region->nworst,
+				   .test = region_imbalance(sums) < UNEVEN ? uneven_always : NULL,
 				   .section = "regions" };
 	char place[LABEL_ROOM], who[LABEL_ROOM + 60], most[FORMAT_SIZE], mean[FORMAT_SIZE], waited[FORMAT_SIZE],
 		gain[FORMAT_SIZE], times[FORMAT_SIZE], processes[60] = "";

@@ -20,6 +20,7 @@
 /* Each takes the command's own arguments, argv[0] being "gaspbpf COMMAND". Exit status: 0, 1 error, 2 usage. */
 int command_record(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_watch(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_export(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct {
 } commands[] = {
 	{ "record", command_record, "join a running job, report, record ('record' may be left out)" },
 	{ "top", command_top, "what a job is doing now, on a live screen" },
+	{ "watch", command_watch, "the same on a page in a browser" },
 	{ "report", command_report, "profile and findings of a recording" },
 	{ "compare", command_compare, "what differs between runs, and is it more than chance; scaling series" },
 	{ "export", command_export, "a recording in another format: a page, Chrome trace, Parquet table ..." },

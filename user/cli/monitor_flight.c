@@ -18,6 +18,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/machine.h"
 
 #define DRAIN_MS 20
 #define CHECK_NS 500000000ULL
@@ -47,6 +48,7 @@ static void describe_run(struct def_run *run)
 		run->kernel = strdup(system.release);
 	}
 	run->boot = clock_identity();
+	run->cpus = machine_cpus();
 	run->start = clock_monotonic();
 	run->start_realtime = clock_realtime();
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "util/machine.h"
 #include "util/text.h"
 
 #define NOT_OF_REPORTS (MARK_EACH | MARK_INNER | MARK_STACKED) /* marks whose meaning is that of single calls */
@@ -133,6 +134,7 @@ static void describe_run(struct making *m, const struct summed *s)
 		.own_cpu = now->own_cpu_ns,
 		.only_sums = true,
 		.boot = clock_identity(),
+		.cpus = machine_cpus(),
 	};
 	m->failed |= !m->d.run.command;
 	if (!uname(&system)) {

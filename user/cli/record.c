@@ -34,6 +34,7 @@
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"
+#include "util/machine.h"
 #include "util/privileges.h"
 
 #define STATUS_EVERY_NS 500000000ULL
@@ -216,6 +217,7 @@ static void describe_run(struct def_run *run, int argc, char **argv, const char 
 		run->kernel = strdup(system.release);
 	}
 	run->boot = clock_identity();
+	run->cpus = machine_cpus();
 	run->start = clock_monotonic();
 	run->start_realtime = clock_realtime();
 }

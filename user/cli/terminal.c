@@ -33,11 +33,9 @@ unsigned cli_width(void)
 	unsigned long width;
 	char *end;
 
-	if (!is_terminal())
-		return 0;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+	if (is_terminal() && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;
-	/* A terminal that does not know its size. */
+	/* A pipe, a file, or a terminal that does not know its size. */
 	width = asked ? strtoul(asked, &end, 10) : 0;
 	return asked && end != asked && !*end && width <= COLUMNS_MOST ? width : 0;
 }

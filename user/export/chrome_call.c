@@ -2,7 +2,7 @@
 /*
  * chrome_call.c - one call as an event of the Chrome trace, many millions of times.
  *
- * {"ph":"X","name":"GASP_C_MALLOC","cat":"c","pid":7,"tid":7,"ts":1.500,"dur":0.200,"args":{"size":64,"caller":"a.c:9"}}
+ * {"ph":"X","name":"GASP_C_MALLOC","cat":"c","pid":7,"tid":7,"ts":1.500,"dur":0.200,"args":{"size":64,"site":"a.c:9"}}
  *
  * Almost all of it is the same for all calls of one probe, of one track, or from one call site. So for each of these
  * the text is made once, with all escaping, and an event is: copy, number, copy, number. There is room for the whole
@@ -10,7 +10,7 @@
  * text's end if need be, since the next one overwrites that and the length is then no matter for a
  * call of memcpy(). The general writer (util/json.h) took three times as long.
  *
- * Arguments: a value stands under its own name. Derived ones (bytes, sent, received, peer, caller, end) come
+ * Arguments: a value stands under its own name. Derived ones (bytes, sent, received, peer, site, end) come
  * last; a value that has one of these names, or the name of an earlier value, has "_" put behind it, for
  * an object with the same key twice is not good JSON. Where the value is what the derived argument
  * would say, it is enough. A name that was sent as its address (of a string, or of a function) is the text that was
@@ -34,7 +34,7 @@
 #define PIECE 16         /* bytes that are copied at once; so many may be read and written behind a text */
 #define DERIVED_MOST 512 /* bytes of all derived arguments but the caller, and of what stands between the texts */
 
-static const char *const derived[] = { "bytes", "sent", "received", "peer", "caller", "end" };
+static const char *const derived[] = { "bytes", "sent", "received", "peer", "site", "end" };
 
 enum json_kind { JSON_INT, JSON_UINT, JSON_POINTER, JSON_BOOL, JSON_NAME, JSON_ODD };
 
@@ -55,7 +55,7 @@ struct probe_text {
 	struct payload_plan *payload; /* NULL: it has none */
 };
 
-/* "caller":"a.c:9", */
+/* "site":"a.c:9", */
 struct caller_text {
 	char *text; /* NULL: not made so far */
 	size_t length;
@@ -231,7 +231,7 @@ static int learn_caller(struct caller_text *caller, const struct definitions *d,
 
 	if (!place)
 		return -ENOMEM;
-	put(&text, "\"caller\":");
+	put(&text, "\"site\":");
 	json_quote(&text, place);
 	put(&text, ",");
 	free(place);

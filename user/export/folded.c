@@ -80,6 +80,7 @@ static void put_thread(struct folded *f, uint32_t thread)
 
 	label_of_process(&process, label, sizeof(label));
 	put_frame(&f->line, label, strlen(label));
+	who.rank = -1; /* the process has it */
 	label_of_thread(&who, label, sizeof(label) - 64);
 	if (missing)
 		snprintf(label + strlen(label), 64, ", without %" PRIu64 " %s", missing,

@@ -209,7 +209,6 @@ static int need_lane(struct paje *p, uint32_t thread, unsigned lane, uint64_t ti
 	if (p->lanes[thread] >> lane & 1)
 		return 0;
 	p->lanes[thread] |= 1ull << lane;
-	who.rank = -1; /* the process has it */
 	lane_text(&who, lane, name, sizeof(name));
 	snprintf(alias, sizeof(alias), "t%u.%u T", thread, lane);
 	snprintf(in, sizeof(in), "p%u", p->d->threads[thread].process);

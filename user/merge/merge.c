@@ -68,6 +68,7 @@ static struct def_node describe(const struct merge *m, size_t index)
 		.pieces = clock->correction.nknots > 1 ? clock->correction.nknots - 1 : 0,
 		.bounds = clock->bounds,
 		.violated = clock->violated,
+		.cpus = run->cpus,
 	};
 }
 

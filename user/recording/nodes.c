@@ -14,7 +14,7 @@ const struct field node_fields[] = { NODE(1, STRING, host),    NODE(2, STRING, k
 				     NODE(7, BOOL, cut),       NODE(8, U32, clock_of),  NODE(9, U32, known_by),
 				     NODE(10, U64, unsure),    NODE(11, U64, offset),   NODE(12, S32, drift),
 				     NODE(13, U32, pieces),    NODE(14, U64, bounds),   NODE(15, U64, violated),
-				     { 0, FIELD_END, 0 } };
+				     NODE(16, U32, cpus),      { 0, FIELD_END, 0 } };
 
 const char *node_check(const struct def_node *node, const struct definitions *d)
 {

@@ -192,6 +192,7 @@ struct def_node {
 	uint32_t pieces;     /* of so many straight lines is that what was added */
 	uint64_t bounds;     /* messages and meetings with others that bound its clock ... */
 	uint64_t violated;   /* ... and are violated by its times as they are now */
+	uint32_t cpus;       /* processors that its machine had; 0: not known */
 };
 
 /* From here on measurement of a process is off, or on again (controls.c). What was in progress then ended for that
@@ -289,6 +290,10 @@ const char *step_text(const struct def_step *step, char *text, size_t room);
  * behind a descriptor, as Linux names what is open there: "/a/path", "/a/path (deleted)", "socket:[N]", "pipe:[N]". An
  * address or a descriptor may be used again: of several entries the last one that is not later than the call holds.
  */
+/* So begin and end names of files that Linux was not asked for in time: they are as the call was given them. */
+#define TEXT_GIVEN "given: "
+#define TEXT_RELATIVE "relative: " /* to a folder that nobody knows */
+#define TEXT_CUT " (cut)"
 #define TEXT_OF_FILE (1ull << 63) /* no memory is there: def_text.address of a descriptor, with its number */
 
 struct def_text {
@@ -306,6 +311,7 @@ struct def_run {
 	char *host, *kernel, *version;
 	char *boot;             /* the machine's boot id: recordings with the same one have one clock; NULL: not known
 				 */
+	uint32_t cpus;          /* processors that the machine had; 0: not known, or see the nodes */
 	char *rung;             /* "session", "multi", "perf" */
 	uint32_t budget;        /* --max-overhead, in 1/10000 of each thread's time; 0: no limit */
 	uint64_t own_cpu;       /* ns; CPU time that gaspbpf itself took; 0: not told */

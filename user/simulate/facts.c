@@ -134,8 +134,10 @@ static bool is_split_wait(const struct def_probe *probe)
 	       !has_meaning(probe, MEANING_TASK);
 }
 
-static enum kind kind_of(const struct def_probe *probe, const struct model_facts *model)
+static enum kind kind_of(const struct sim *sim, const struct def_probe *probe, const struct model_facts *model)
 {
+	if (sim->teller && probe->marks & (MARK_TEAM | MARK_SHARE))
+		return KIND_NEST;
 	switch (probe->role) {
 	case ROLE_TASK:
 		return KIND_NEST;
@@ -309,7 +311,7 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 
 	if (error)
 		return error;
-	facts->kind = kind_of(probe, model);
+	facts->kind = kind_of(sim, probe, model);
 	facts->role = probe->role;
 	facts->task = probe->role == ROLE_TASK;
 	facts->test = probe->role == ROLE_TEST;
@@ -317,6 +319,8 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->split = model->notifies && is_split_wait(probe);
 	facts->global_locks = model->shared_memory;
 	facts->fences = probe->role == ROLE_BARRIER && probe->marks & MARK_EXPOSURE;
+	facts->team = probe->marks & MARK_TEAM && !(probe->marks & MARK_INNER);
+	facts->share = probe->marks & MARK_SHARE && !(probe->marks & MARK_INNER);
 	facts->signal = signal_of(probe, model);
 	facts->fence = one_sided_kind(probe->role);
 	for (uint32_t i = 0; i < probe->nvalues; i++)

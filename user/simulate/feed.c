@@ -267,11 +267,37 @@ static bool is_alone(const struct sim *sim, const struct facts *facts)
 	return !sim->writer && facts->kind == KIND_ALONE && !(sim->teller && facts->signal);
 }
 
+/* What lets others of a team go on, or is let go on. */
+static int feed_team(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	const struct span *span = event->span;
+	size_t size = span_size(sim, span);
+	bool is_team = sim->facts[span->probe].team;
+	struct team *team;
+	struct share *share;
+	struct item *item;
+	int error = is_team ? teams_feed_team(sim, span, &team) : teams_feed_share(sim, span, &share);
+
+	if (error)
+		return error;
+	item = row_put(sim, &thread->row, is_team ? ITEM_TEAM : ITEM_SHARE, event->time, event->lane, size);
+	if (!item)
+		return -ENOMEM;
+	if (is_team)
+		item->team = team;
+	else
+		item->share = share;
+	memcpy(item + 1, span, size);
+	return 0;
+}
+
 /* A function of the user's, a task, or what is inside of an operation: that is only written. */
 static int feed_inner(struct sim *sim, struct sim_thread *thread, const struct event *event)
 {
 	if (thread->feeding && !sim->writer)
 		return 0;
+	if (teams_want(sim, event))
+		return feed_team(sim, thread, event);
 	return row_put_with(sim, &thread->row, ITEM_START, event->time, event->lane, event->span,
 			    span_size(sim, event->span));
 }

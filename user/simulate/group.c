@@ -217,8 +217,12 @@ static int note_event(void *context, const struct definitions *d, const struct e
 		return 0;
 	}
 	sim->counts.calls++;
-	if (thread->noting || sim->facts[span->probe].kind == KIND_NEST)
+	if (thread->noting)
 		return 0;
+	if (sim->facts[span->probe].kind == KIND_NEST) {
+		teams_note(sim, span);
+		return 0;
+	}
 	if (event->type == EVENT_ATOMIC)
 		return is_operation(&sim->facts[span->probe]) ? note_span(sim, span, false) : 0;
 	thread->noting = true;
@@ -507,6 +511,8 @@ static void take_kept(struct sim *sim)
 	sim->counts.calls = sim->kept->calls;
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		sim->processes[i].from_start = sim->kept->from_start[i];
+	for (size_t i = 0; i < sim->d->nthreads; i++)
+		sim->threads[i].last_team = sim->kept->last_team[i];
 }
 
 int groups_open(struct sim *sim)
@@ -586,10 +592,14 @@ static bool keep(struct sim *sim)
 		return false;
 	if (!sim->kept->from_start)
 		sim->kept->from_start = calloc(sim->d->nprocesses + 1, sizeof(*sim->kept->from_start));
-	if (!sim->kept->from_start)
+	if (!sim->kept->last_team)
+		sim->kept->last_team = calloc(sim->d->nthreads + 1, sizeof(*sim->kept->last_team));
+	if (!sim->kept->from_start || !sim->kept->last_team)
 		return false;
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		sim->kept->from_start[i] = sim->processes[i].from_start;
+	for (size_t i = 0; i < sim->d->nthreads; i++)
+		sim->kept->last_team[i] = sim->threads[i].last_team;
 	sim->kept->calls = sim->counts.calls;
 	sim->kept->groups = groups;
 	for (struct group *group = groups->list; group; group = group->next) {
@@ -612,4 +622,5 @@ void kept_groups_free(struct kept_groups *kept)
 	if (kept->groups)
 		groups_free(kept->groups);
 	free(kept->from_start);
+	free(kept->last_team);
 }

@@ -73,6 +73,7 @@ struct facts {
 	bool split;        /* a wait that ends what a notify of its model began */
 	bool global_locks; /* the same lock in all processes */
 	bool fences;       /* a barrier that ends one-sided transfers */
+	bool team, share;  /* a region of several threads; what one of them does of it (teams.c) */
 	enum signal signal;
 	uint32_t func, model;
 	uint32_t fence; /* enum cpf_one_sided_kind */
@@ -215,7 +216,9 @@ enum item_type {
 	ITEM_BEGIN,
 	ITEM_DONE, /* of an operation */
 	ITEM_OFF,
-	ITEM_ALONE /* a whole call that has nothing to do with others, where nothing is written */
+	ITEM_TEAM,  /* the start of a region of several threads */
+	ITEM_SHARE, /* of a share of one */
+	ITEM_ALONE  /* a whole call that has nothing to do with others, where nothing is written */
 };
 
 struct alone {
@@ -226,7 +229,11 @@ struct alone {
 /* In a thread's row; a span, cut to its words, a gap, or what is said of a call alone follows. */
 struct item {
 	uint64_t time; /* recorded */
-	struct op *op;
+	union {
+		struct op *op;
+		struct team *team;   /* ITEM_TEAM */
+		struct share *share; /* ITEM_SHARE */
+	};
 	uint8_t type, lane;
 	uint16_t extra; /* bytes that follow */
 };
@@ -263,6 +270,15 @@ struct sim_thread {
 	size_t nnest, nest_room; /* functions and tasks in progress: probes */
 	uint64_t *tasks;
 	int64_t *workers; /* and what they are of, as far as told */
+	/* teams.c: the regions of several threads, and shares of such, that it is in. */
+	struct team_frame {
+		size_t level; /* nnest in it */
+		struct team *team;
+		struct share *share;
+	} * frames;
+	size_t nframes, frames_room;
+	uint64_t last_team; /* recorded: the start of the last region that it begins; 0: it begins none */
+	bool for_team;      /* it waits for others of its team */
 	struct lane_out lanes[TIMELINE_LANES];
 	bool lossy_gap;                /* the next piece of work is not traced */
 	bool takes_part;               /* it has operations that depend on others */
@@ -286,6 +302,7 @@ struct sim_process {
 	uint32_t start_model;  /* and which runtime's, where it was */
 	bool lossy;            /* calls are missing: its messages and collective operations cannot be matched */
 	bool awaits;           /* some of its calls wait for a notification */
+	bool misses_teams;     /* some of its regions of several threads are missing, or shares of these */
 	uint32_t first_thread; /* NO_INDEX: none */
 	struct request *requests, *last_request;
 	size_t nrequests;
@@ -297,6 +314,7 @@ struct sim_process {
 struct counts {
 	uint64_t calls, ops, messages, collectives, locks;
 	uint64_t unmatched_sends, unmatched_recvs, backwards, incomplete, apart, unknown_waits, broken, lossy;
+	uint64_t teams;  /* times that a thread went on since another one of its team let it */
 	uint64_t untold; /* calls of which posts.c does not know what they wait for */
 };
 
@@ -308,6 +326,7 @@ struct comm;
 struct kept_groups {
 	struct groups *groups; /* NULL: nothing yet */
 	bool *from_start;      /* by process */
+	uint64_t *last_team;   /* by thread */
 	uint64_t calls;
 };
 
@@ -355,7 +374,8 @@ struct sim {
 	struct groups *groups;
 	struct locks *locks;
 	struct posts *posts;
-	bool misses_posts; /* some calls are missing: which one somebody waited for cannot be told */
+	struct teams *teams; /* NULL: nobody wants to know */
+	bool misses_posts;   /* some calls are missing: which one somebody waited for cannot be told */
 	struct recording_writer *writer;
 	struct definitions after;
 	struct counts counts;
@@ -476,6 +496,30 @@ bool posts_are_ready(struct op *op);
 void posts_give_up(struct sim *sim, struct op *op);
 void posts_leave(struct op *op);
 
+/* teams.c: regions of several threads, and the shares that these have; only where sim.teller is there. */
+int teams_open(struct sim *sim); /* after the first reading */
+void teams_close(struct sim *sim);
+/* The first reading: a call that is no operation. */
+void teams_note(struct sim *sim, const struct span *span);
+/* Whether the start of a call is to be fed as one of these: by its facts, the one or the other. */
+bool teams_want(const struct sim *sim, const struct event *event);
+/* 0 or -ENOMEM. */
+int teams_feed_team(struct sim *sim, const struct span *span, struct team **team);
+int teams_feed_share(struct sim *sim, const struct span *span, struct share **share);
+/* A chunk has been fed: which share is of which region. */
+void teams_settle(struct sim *sim);
+/* The thread comes to its share. 0: it can go on, and may have been moved there; 1: it is woken later; or -errno. */
+int teams_come(struct sim *sim, uint32_t thread, struct share *share);
+/* The thread has come there, and its nest has the call. 0 or -errno. */
+int teams_begin(struct sim *sim, uint32_t thread, struct team *team);
+int teams_begin_share(struct sim *sim, uint32_t thread, struct share *share);
+/* The innermost call of its nest ends at that time: as teams_come(). */
+int teams_end(struct sim *sim, uint32_t thread, uint64_t time);
+/* It has, and will leave the nest. 0 or -errno. */
+int teams_left(struct sim *sim, uint32_t thread, uint64_t time);
+/* It goes on without the others: to its share; NULL: from the end of its region. */
+void teams_give_up(struct sim *sim, uint32_t thread, struct share *share);
+
 /* feed.c: for timeline_ops */
 int feed_event(void *context, const struct definitions *d, const struct event *event);
 int feed_gap(void *context, const struct definitions *d, const struct gap *gap);
@@ -573,6 +617,14 @@ int output_finish(struct sim *sim);
 int relations_enter(struct sim *sim, const struct op *op);
 int relations_op(struct sim *sim, const struct op *op); /* it has ended */
 int relations_work(struct sim *sim, uint32_t thread, uint64_t start, uint64_t end, uint32_t inside, bool known);
+/* The thread was not needed any more, and goes on at the end of this call, the region's; another one let it, at its
+ * start. */
+int relations_go_on(struct sim *sim, const struct related_call *call, uint32_t of);
+/* It has gone on: that may be earlier. */
+void relations_relieve_team(struct sim *sim, const struct related_call *call);
+/* The thread may let others of its team go on. What it did until then was before the one call, what it will do is after
+ * the other. */
+int relations_pass(struct sim *sim, uint32_t thread, uint64_t time, struct called before, struct called after);
 /* In this scenario nobody waits for the lock that is taken here. */
 bool relations_free_of_lock(const struct sim *sim, const struct op *op, enum scenario s);
 /* The send was going on when its receive began: it has waited for that. */

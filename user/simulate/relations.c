@@ -253,7 +253,7 @@ static bool concerns(const struct relief *relief, uint32_t thread)
 
 static void relieve_work(struct sim *sim, const struct related_work *work)
 {
-	for (size_t s = 0; s < sim->teller->nreliefs && work->known; s++) {
+	for (size_t s = 0; s < sim->teller->nreliefs && work->known && !work->waits; s++) {
 		const struct relief *relief = &sim->teller->reliefs[s];
 
 		if (!concerns(relief, work->thread))
@@ -273,17 +273,21 @@ static bool waits_for_unknown(const struct op *op)
 	return op->kind == KIND_WAIT && !op->nhalves && !op->ninstances && !op->instance && !op->nposts;
 }
 
-static void note_end(struct sim *sim, const struct op *op)
+static void note_end_at(struct sim *sim, uint32_t thread, uint64_t end)
 {
 	struct teller *teller = sim->teller;
 
-	if (waits_for_unknown(op))
-		return;
 	for (size_t s = 0; s < teller->nreliefs; s++)
-		if (sim->threads[op->thread].now.at[s] > teller->ends[s])
-			teller->ends[s] = sim->threads[op->thread].now.at[s];
-	if (op->end > teller->ended)
-		teller->ended = op->end;
+		if (sim->threads[thread].now.at[s] > teller->ends[s])
+			teller->ends[s] = sim->threads[thread].now.at[s];
+	if (end > teller->ended)
+		teller->ended = end;
+}
+
+static void note_end(struct sim *sim, const struct op *op)
+{
+	if (!waits_for_unknown(op))
+		note_end_at(sim, op->thread, op->end);
 }
 
 static void relieve_memory(struct sim *sim, const struct op *op)
@@ -352,9 +356,62 @@ int relations_work(struct sim *sim, uint32_t index, uint64_t start, uint64_t end
 		work->start = start;
 		work->inside = inside;
 		work->known = known;
+		work->waits = false;
 	}
 	work->end = end;
 	return error;
+}
+
+/* --- teams --------------------------------------------------------------------- */
+
+static uint32_t innermost(const struct sim_thread *thread)
+{
+	return thread->nnest ? thread->nest[thread->nnest - 1] : NO_INDEX;
+}
+
+int relations_go_on(struct sim *sim, const struct related_call *call, uint32_t of)
+{
+	const struct relations_ops *ops = sim->teller->ops;
+	const struct sim_thread *thread = &sim->threads[call->thread];
+	const struct gone_on gone_on = { *call, of };
+	int error = finish_work(sim, call->thread, nothing);
+
+	sim->counts.teams++;
+	if (!error && thread->begun && thread->old < call->end) {
+		error = relations_work(sim, call->thread, thread->old, call->end, innermost(thread),
+				       !thread->lossy_gap);
+		sim->teller->work[call->thread].waits = true;
+		if (!error)
+			error = finish_work(sim, call->thread, nothing);
+	}
+	return error || !ops->go_on ? error : ops->go_on(ops->context, &gone_on);
+}
+
+void relations_relieve_team(struct sim *sim, const struct related_call *call)
+{
+	struct teller *teller = sim->teller;
+
+	for (size_t s = 0; s < teller->nreliefs; s++) {
+		const struct relief *relief = &teller->reliefs[s];
+
+		if (!concerns(relief, call->thread))
+			continue;
+		if (relief->what == RELIEVE_TIME)
+			relieve_in_times(sim, s, call->thread, call->start, call->end);
+		else if (relief->what == RELIEVE_CALL && !relief->sites &&
+			 same_call(relief, relief->after, (struct called){ call->probe, call->site }))
+			relieve(sim, s, call->thread, call->end - call->start);
+	}
+}
+
+int relations_pass(struct sim *sim, uint32_t index, uint64_t time, struct called before, struct called after)
+{
+	const struct relations_ops *ops = sim->teller->ops;
+	int error = finish_work(sim, index, before);
+
+	sim->teller->work[index].after = after;
+	note_end_at(sim, index, time);
+	return error || !ops->pass ? error : ops->pass(ops->context, index, time);
 }
 
 /* A part of the program's work, as far as others are concerned. */
@@ -496,6 +553,7 @@ int relations_read(struct relations *relations, const struct relations_ops *ops,
 			.messages = sim.counts.messages,
 			.meetings = sim.counts.collectives,
 			.hand_overs = sim.counts.locks,
+			.teams = sim.counts.teams,
 			.alone = sim.counts.unmatched_sends + sim.counts.unmatched_recvs,
 			.incomplete = sim.counts.incomplete + sim.counts.apart,
 			.lossy = sim.counts.lossy,
@@ -540,7 +598,7 @@ static bool has_peer(const struct def_probe *probe)
 bool relations_possible(const struct definitions *d)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
-		if (has_peer(&d->probes[i]) || d->probes[i].marks & (MARK_EXPOSURE | MARK_ACCESS))
+		if (has_peer(&d->probes[i]) || d->probes[i].marks & (MARK_EXPOSURE | MARK_ACCESS | MARK_SHARE))
 			return true;
 		switch (d->probes[i].role) {
 		case ROLE_BARRIER:

@@ -48,8 +48,19 @@ struct related_work {
 	uint32_t thread;
 	uint32_t inside; /* the probe of the innermost function of the user's or task around it; NO_INDEX: none */
 	bool known;      /* false: calls may be missing, or it was not observed */
+	bool waits;      /* for others of its team, as told next: no work at all */
 	struct called after, before;
 	uint64_t start, end;
+};
+
+/*
+ * The thread was not needed any more, and goes on at the end of this call, since another one of its team let it, at the
+ * call's start: that one began a region of several threads, and here it is about to begin its share; or here is the end
+ * of the region, and that one's share was the last of it. The call is the region's.
+ */
+struct gone_on {
+	struct related_call call;
+	uint32_t of; /* thread */
 };
 
 struct waited {
@@ -76,6 +87,7 @@ struct meeting {
 /* What is known of a whole recording. */
 struct relations_counts {
 	uint64_t messages, meetings, hand_overs; /* put together; the last of locks */
+	uint64_t teams;                          /* times that a thread went on since another of its team let it */
 	uint64_t alone;                          /* sends and receives without the other side */
 	uint64_t incomplete; /* calls of collective operations whose others are not known, or not in the recording */
 	uint64_t lossy;      /* processes with calls that are missing: none of theirs was put together */
@@ -98,6 +110,9 @@ struct relations_ops {
 	int (*message)(void *context, const struct related_call *sends, const struct related_call *receives);
 	/* Before all calls of it. */
 	int (*meeting)(void *context, const struct meeting *meeting);
+	/* The thread may let others of its team go on: what it did until then has been told. */
+	int (*pass)(void *context, uint32_t thread, uint64_t time);
+	int (*go_on)(void *context, const struct gone_on *gone_on);
 	void *context;
 };
 

@@ -293,10 +293,22 @@ struct waiting_thread {
 	uint32_t thread;
 };
 
-static bool waits(const struct sim_thread *thread)
+static const struct item *next_item(const struct sim_thread *thread)
 {
-	return thread->at && thread->row.head < thread->row.tail &&
-	       ((const struct item *)(thread->row.data + thread->row.head))->type == ITEM_BEGIN;
+	const struct row *row = &thread->row;
+
+	return row->head < row->tail ? (const struct item *)(row->data + row->head) : NULL;
+}
+
+/* Does it wait for others? *end: until when, as recorded, at the latest. */
+static bool waits(const struct sim_thread *thread, uint64_t *end)
+{
+	const struct item *item = next_item(thread);
+
+	if (!item || (!thread->for_team && !(thread->at && item->type == ITEM_BEGIN)))
+		return false;
+	*end = thread->for_team ? item->time : thread->at->end;
+	return true;
 }
 
 static bool is_before(const struct waiting_thread *a, const struct waiting_thread *b)
@@ -333,13 +345,13 @@ static struct waiting_thread take_first(struct sim *sim)
 /* The thread has come to where it waits, while somebody has to go on. */
 static int note_waiting(struct sim *sim, uint32_t index)
 {
-	const struct sim_thread *thread = &sim->threads[index];
+	uint64_t end;
 
-	if (!waits(thread))
+	if (!waits(&sim->threads[index], &end))
 		return 0;
 	if (array_one_more(&sim->waiting, &sim->waiting_room, sim->nwaiting, sizeof(*sim->waiting)))
 		return -ENOMEM;
-	put_in_heap(sim, (struct waiting_thread){ thread->at->end, index });
+	put_in_heap(sim, (struct waiting_thread){ end, index });
 	return 0;
 }
 
@@ -462,6 +474,58 @@ static int pass_alone(struct sim *sim, uint32_t index, const struct item *item)
 	return sim->teller ? relations_op(sim, &op) : 0;
 }
 
+/* The start of something that goes on between calls, too. */
+static int begin_nest(struct sim *sim, uint32_t index, const struct item *item)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	int error = nest(sim, thread, (const struct span *)(item + 1));
+
+	if (error || item->type == ITEM_START)
+		return error;
+	return item->type == ITEM_TEAM ? teams_begin(sim, index, item->team)
+				       : teams_begin_share(sim, index, item->share);
+}
+
+static int end_nest(struct sim *sim, uint32_t index, const struct item *item)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	int error = thread->nframes ? teams_left(sim, index, item->time) : 0;
+
+	if (thread->nnest)
+		thread->nnest--;
+	return error;
+}
+
+/* Between operations: a moment. 1: the thread has to wait; other: -errno. */
+static int step_between(struct sim *sim, uint32_t index, const struct item *item)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	int error = 0;
+
+	if (item->type == ITEM_SHARE)
+		error = teams_come(sim, index, item->share);
+	else if (item->type == ITEM_END && thread->nframes)
+		error = teams_end(sim, index, item->time);
+	if (!error)
+		error = work_until(sim, index, item->time);
+	if (error)
+		return error;
+	switch (item->type) {
+	case ITEM_START:
+	case ITEM_TEAM:
+	case ITEM_SHARE:
+		return begin_nest(sim, index, item);
+	case ITEM_END:
+		return end_nest(sim, index, item);
+	case ITEM_GAP:
+	case ITEM_OFF:
+		thread->lossy_gap = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 /* One item. 1: the thread has to wait; other: -errno. */
 static int step(struct sim *sim, uint32_t index, const struct item *item)
 {
@@ -491,14 +555,8 @@ static int step(struct sim *sim, uint32_t index, const struct item *item)
 	if (thread->at) {
 		time = inside(thread->at, item->time);
 	} else {
-		error = work_until(sim, index, item->time);
+		error = step_between(sim, index, item);
 		time = thread->now.at[AS_TOLD];
-		if (item->type == ITEM_START && !error)
-			error = nest(sim, thread, (const struct span *)(item + 1));
-		else if (item->type == ITEM_END && thread->nnest)
-			thread->nnest--;
-		else if (item->type == ITEM_GAP || item->type == ITEM_OFF)
-			thread->lossy_gap = true;
 	}
 	return error ? error : output_item(sim, index, item, time);
 }
@@ -545,9 +603,8 @@ static void go_alone(struct sim *sim, struct half *half)
 }
 
 /* Lets the operation end as recorded. */
-static void give_up(struct sim *sim, struct op *op)
+static void give_up_op(struct sim *sim, struct op *op)
 {
-	sim->counts.broken++;
 	posts_give_up(sim, op);
 	if (op->send && op->send->sync)
 		go_alone(sim, op->send);
@@ -572,7 +629,20 @@ static void give_up(struct sim *sim, struct op *op)
 		}
 		op->hold->previous = NULL;
 	}
-	schedule_wake(sim, op->thread);
+}
+
+/* The thread goes on as recorded. */
+static void give_up(struct sim *sim, uint32_t index)
+{
+	struct sim_thread *thread = &sim->threads[index];
+	const struct item *item = next_item(thread);
+
+	sim->counts.broken++;
+	if (thread->for_team)
+		teams_give_up(sim, index, item->type == ITEM_SHARE ? item->share : NULL);
+	else
+		give_up_op(sim, thread->at);
+	schedule_wake(sim, index);
 }
 
 /* From now on those that wait are noted; all are looked at once. */
@@ -594,11 +664,11 @@ static bool give_way(struct sim *sim)
 		sim->error = begin_giving_way(sim);
 	while (sim->nwaiting && !sim->error) {
 		struct waiting_thread first = take_first(sim);
-		struct sim_thread *thread = &sim->threads[first.thread];
+		uint64_t end;
 
-		if (!waits(thread) || thread->at->end != first.end)
+		if (!waits(&sim->threads[first.thread], &end) || end != first.end)
 			continue; /* it has gone on meanwhile */
-		give_up(sim, thread->at);
+		give_up(sim, first.thread);
 		return true;
 	}
 	return false;
@@ -640,6 +710,7 @@ static void after_chunk(void *context, size_t done, size_t all)
 	locks_settle(sim);
 	wake_undecided(sim);
 	posts_settle(sim);
+	teams_settle(sim);
 	for (size_t i = 0; i < sim->d->nthreads; i++)
 		if (sim->threads[i].at && sim->threads[i].at->kind == KIND_ACQUIRE)
 			schedule_wake(sim, i);
@@ -687,6 +758,7 @@ int schedule_run(struct sim *sim)
 	match_settle(sim);
 	locks_settle(sim);
 	posts_settle(sim);
+	teams_settle(sim);
 	for (size_t i = 0; i < sim->d->nthreads; i++)
 		schedule_wake(sim, i);
 	do

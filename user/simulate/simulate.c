@@ -41,6 +41,7 @@ static void note_losses(struct sim *sim)
 		if (!(sum->lost + sum->summed + sum->skipped))
 			continue;
 		sim->misses_posts |= sim->facts[sum->probe].signal != SIGNAL_NONE;
+		process->misses_teams |= sim->facts[sum->probe].team || sim->facts[sum->probe].share;
 		if (kind != KIND_SEND && kind != KIND_RECV && kind != KIND_EXCHANGE && kind != KIND_COLLECTIVE &&
 		    kind != KIND_NOTIFY)
 			continue;
@@ -88,6 +89,8 @@ int simulation_run(struct sim *sim)
 	if (!error)
 		error = groups_open(sim);
 	if (!error)
+		error = teams_open(sim);
+	if (!error)
 		error = match_open(sim);
 	if (!error)
 		error = locks_open(sim);
@@ -111,6 +114,7 @@ void simulation_close(struct sim *sim)
 	locks_close(sim);
 	posts_close(sim);
 	groups_close(sim);
+	teams_close(sim);
 	facts_close(sim);
 	for (size_t i = 0; sim->processes && i < sim->d->nprocesses; i++)
 		free(sim->processes[i].marks);

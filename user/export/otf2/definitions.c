@@ -2,7 +2,7 @@
 /*
  * definitions.c - what the records refer to: regions, places in the source, threads in processes on nodes.
  *
- * Names are those that Score-P gives, where it has any: "MPI Rank 3" is a process, "Master thread" its first thread.
+ * Names are those that Score-P gives, where it has any: "MPI Rank 3" is a process. Threads are called as in the report.
  * A string of OTF2 is UTF-8: bytes that are none stand as the characters of their numbers, as in the Chrome trace.
  */
 #include <ctype.h>
@@ -309,9 +309,8 @@ static void put_location(struct defining *w, uint32_t location)
 	struct who who = who_is_thread(d, l->thread);
 
 	p = thread_process(d, l->thread);
-	who.rank = -1; /* the process has it */
 	lane_text(&who, l->lane, text, sizeof(text));
-	name = put_string(w, !l->lane && p && p->pid == d->threads[l->thread].tid ? "Master thread" : text);
+	name = put_string(w, text);
 	check(w, w->lib->GlobalDefWriter_WriteLocation(
 			 w->writer, location, name, OTF2_LOCATION_TYPE_CPU_THREAD, l->records,
 			 p ? w->process_group[d->threads[l->thread].process] : OTF2_UNDEFINED_LOCATION_GROUP));
@@ -441,9 +440,9 @@ static void put_all(struct defining *w)
 		put_site(w, i);
 	put_attribute(w, ATTRIBUTE_SITE, "call site", "the line of the source that makes the call",
 		      OTF2_TYPE_SOURCE_CODE_LOCATION);
-	put_attribute(w, ATTRIBUTE_CALLER, "caller", "the function that makes the call, or its place",
-		      OTF2_TYPE_STRING);
+	put_attribute(w, ATTRIBUTE_CALLER, "caller", "the function that makes the call", OTF2_TYPE_STRING);
 	put_attribute(w, ATTRIBUTE_END, "end", "how the call ended, where it did not return", OTF2_TYPE_STRING);
+	put_attribute(w, ATTRIBUTE_PLACE, "site", "where the call is made, without a line", OTF2_TYPE_STRING);
 	put_paradigms(w);
 	for (uint32_t i = 0; i < w->o->names.count && !w->o->error; i++)
 		put_region(w, i);

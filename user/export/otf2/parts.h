@@ -253,8 +253,9 @@ int otf2_markers_write(struct otf2 *o, OTF2_Archive *archive);
 int otf2_clean(char **text);
 int otf2_definitions_write(struct otf2 *o, OTF2_Archive *archive);
 #define ATTRIBUTE_SITE 0   /* where a call was made: a line of the source */
-#define ATTRIBUTE_CALLER 1 /* the function that made it, or where there is no line, the place */
+#define ATTRIBUTE_CALLER 1 /* the function that made it */
 #define ATTRIBUTE_END 2    /* how it ended, where it did not return */
+#define ATTRIBUTE_PLACE 3  /* where the function is not known: the place in one word */
 #define ENDS 16
 /* Strings of call sites and ends have the first references. */
 static inline OTF2_StringRef site_string(uint32_t site)

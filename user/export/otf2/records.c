@@ -72,8 +72,9 @@ static void add_attributes(struct writing *w, uint32_t number, uint64_t end)
 		lib->AttributeList_AddAttribute(w->attributes, ATTRIBUTE_SITE, OTF2_TYPE_SOURCE_CODE_LOCATION,
 						(OTF2_AttributeValue){ .sourceCodeLocationRef = number });
 	if (site)
-		lib->AttributeList_AddAttribute(w->attributes, ATTRIBUTE_CALLER, OTF2_TYPE_STRING,
-						(OTF2_AttributeValue){ .stringRef = site_string(number) });
+		lib->AttributeList_AddAttribute(
+			w->attributes, site->function && site->file ? ATTRIBUTE_CALLER : ATTRIBUTE_PLACE,
+			OTF2_TYPE_STRING, (OTF2_AttributeValue){ .stringRef = site_string(number) });
 	if (end)
 		lib->AttributeList_AddAttribute(w->attributes, ATTRIBUTE_END, OTF2_TYPE_STRING,
 						(OTF2_AttributeValue){ .stringRef = (uint32_t)end });
