@@ -62,5 +62,6 @@ export function bytes(n) {
 export function percent(share) {
   if (share == null) return '–';
   const value = share * 100;
+  if (value > 0 && value < 0.05) return '< 0.1 %';
   return `${value !== 0 && Math.abs(value) < 0.95 ? value.toFixed(1) : Math.round(value)} %`;
 }

@@ -134,7 +134,16 @@ class Timeline extends Moving {
     this.tip = element('div', { class: 'tl-tip', 'aria-hidden': 'true' });
     this.hint = element('p', { class: 'tl-hint', 'aria-hidden': 'true' }, 'Ctrl and the wheel zoom');
     this.veil = element('p', { class: 'tl-veil', role: 'status' }, 'Loading the calls …');
-    this.box = element('div', { class: 'tl' }, this.overview, this.ruler, this.scroller, this.veil, this.hint, this.tip);
+    this.box = element(
+      'div',
+      { class: 'tl' },
+      this.overview,
+      this.ruler,
+      this.scroller,
+      this.veil,
+      this.hint,
+      this.tip,
+    );
     this.panel = element(
       'div',
       { class: 'tl-panel', role: 'region', 'aria-label': 'What is selected', tabindex: 0 },
@@ -289,7 +298,7 @@ class Timeline extends Moving {
         for (let g = 0; g < sums.length; g++) sums[g] += (found[g] / 255) * (to - from);
         return true;
       });
-    showRange(this.panel, this.data, this.range, this.app, shares);
+    showRange(this.panel, this.data, this.range, this.lane, this.app, shares);
     this.app.say(`${format.time(this.range[1] - this.range[0])} selected`);
   }
 

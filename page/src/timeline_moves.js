@@ -190,6 +190,7 @@ export class Moving extends Picture {
       time: this.timeOf(event.offsetX),
     };
     this.held = { moved: false, ranging: event.shiftKey };
+    if (event.shiftKey) this.lane = Math.max(0, laneAt(this.layout, event.offsetY + this.scroller.scrollTop));
     this.unhover();
     this.canvas.setPointerCapture(event.pointerId);
     const move = (now) => {

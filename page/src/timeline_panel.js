@@ -194,12 +194,13 @@ export function showCall(panel, data, i, app) {
 
 const SUMMED_MOST = 400000;
 
-/** Time by group of all lanes in a part of the run; { sums, calls, left (out, of them), about }. */
-export function split(data, from, to, pyramidShares) {
+/** Time by group of all lanes in a part of the run, and of one: { sums, own, calls, left (out, of them), about }. */
+export function split(data, from, to, one = -1, pyramidShares = null) {
   const { facts, calls, bins } = data,
     groups = facts.groups.length;
   const groupOf = facts.events.map((event) => event.group);
   const sums = new Float64Array(groups),
+    own = new Float64Array(groups),
     drawn = new Float64Array(groups),
     leftOut = new Float64Array(groups);
   let n = 0,
@@ -216,20 +217,53 @@ export function split(data, from, to, pyramidShares) {
     left += addLeftOut(bins, at, facts.length, from, to, leftOut);
     if (!about || !pyramidShares(at, from, to, drawn)) addSelfTimes(calls, groupOf, lane, from, to, drawn);
     makeRoom(drawn, leftOut, to - from);
-    for (let g = 0; g < groups; g++) sums[g] += drawn[g] + leftOut[g];
+    for (let g = 0; g < groups; g++) {
+      sums[g] += drawn[g] + leftOut[g];
+      if (at === one) own[g] = drawn[g] + leftOut[g];
+    }
   });
-  return { sums, calls: n, left: Math.round(left), about: Boolean(about) || left > 0 };
+  return { sums, own, calls: n, left: Math.round(left), about: Boolean(about) || left > 0 };
 }
 
-export function showRange(panel, data, [from, to], app, pyramidShares) {
-  const { facts } = data,
-    all = (to - from) * facts.lanes.length;
-  const { sums, calls, left, about } = split(data, from, to, pyramidShares);
+/** The split as a table: of all lanes, and of one. */
+function splitTable({ facts }, { sums, own, about }, span, at, app) {
+  const all = span * facts.lanes.length;
+  const head = ['', 'All lanes', 'Share', plain(facts.lanes[at].name)];
   const rows = facts.groups
-    .map((name, g) => [name, sums[g]])
-    .filter(([, ns]) => ns > 0)
-    .sort((a, b) => b[1] - a[1]);
+    .map((name, g) => [name, name, sums[g], own[g]])
+    .filter(([, , ns]) => ns > 0)
+    .sort((a, b) => b[2] - a[2]);
+  const rest = (of, whole) => Math.max(0, whole - of.reduce((a, b) => a + b, 0));
+  rows.push(['outside', 'in no observed call', rest(sums, all), rest(own, span)]);
+  return element(
+    'table',
+    { class: 'tl-split' },
+    element('caption', {}, `Time by what it was for${about ? ' (about)' : ''}`),
+    element('thead', {}, element('tr', {}, ...head.map((text) => element('th', { scope: 'col' }, text)))),
+    element(
+      'tbody',
+      {},
+      rows.map(([group, name, ns, mine]) =>
+        element(
+          'tr',
+          {},
+          element('th', { scope: 'row' }, app.swatch(group), ` ${name}`),
+          ...[format.time(ns), format.percent(ns / all), format.percent(mine / span)].map((text) =>
+            element('td', {}, text),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+export function showRange(panel, data, [from, to], at, app, pyramidShares) {
+  const { length } = data.facts;
+  const found = split(data, from, to, at, pyramidShares);
   const command = copyable(partCommand(data, from, to), app);
+  const text =
+    `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ${format.count(found.calls)} calls` +
+    `${found.left ? ` and about ${format.count(found.left)} shorter ones that are not in this file` : ''}`;
   fill(
     panel,
     element(
@@ -244,40 +278,11 @@ export function showRange(panel, data, [from, to], app, pyramidShares) {
       ),
     ),
     element(
-      'p',
-      {},
-      `from ${format.moment(from, 1, facts.length)} to ${format.moment(to, 1, facts.length)}; ` +
-        `${format.count(calls)} calls` +
-        `${left ? ` and about ${format.count(left)} shorter ones that are not in this file` : ''}`,
+      'div',
+      { class: 'tl-range' },
+      splitTable(data, found, to - from, at, app),
+      element('div', {}, element('p', {}, text), element('p', {}, 'All calls of it: ', command.nodes)),
     ),
-    element(
-      'table',
-      { class: 'tl-split' },
-      element('caption', {}, `Time by what it was for, of all ${facts.lanes.length} lanes${about ? ' (about)' : ''}`),
-      element(
-        'thead',
-        {},
-        element(
-          'tr',
-          {},
-          ['', 'Time', 'Share'].map((text) => element('th', { scope: 'col' }, text)),
-        ),
-      ),
-      element(
-        'tbody',
-        {},
-        rows.map(([name, ns]) =>
-          element(
-            'tr',
-            {},
-            element('th', { scope: 'row' }, app.swatch(name), ` ${name}`),
-            element('td', {}, format.time(ns)),
-            element('td', {}, format.percent(ns / all)),
-          ),
-        ),
-      ),
-    ),
-    element('p', {}, 'All calls of it: ', command.nodes),
   );
 }
 

@@ -74,11 +74,13 @@ def test_a_group_is_in_its_colour_and_can_be_hidden(seen):
 def test_a_selected_time_is_split(seen):
     """The planted call's lane is in the lock all of that time, but for calls that are left out; others for a little."""
     begin, end = seen["mouse"]["range"]
-    shares = {name: (time, int(share.split(".")[0].rstrip(" %"))) for name, time, share in seen["mouse"]["split"]}
+    shares = {name: (time, share, own) for name, time, share, own in seen["mouse"]["split"]}
     number, unit = shares["lock"][0].split()
     lock = float(number) * {"ms": 1e6, "µs": 1e3}[unit]
     assert end - begin > 1e6 and 0.85 * (end - begin) < lock < 1.2 * (end - begin)
-    assert sum(percent for _, percent in shares.values()) <= 103
+    of_all, own = ([float(row[at].strip("< %")) for row in shares.values()] for at in (1, 2))
+    assert 97 <= sum(of_all) <= 103 and 97 <= sum(own) <= 103
+    assert float(shares["lock"][2].rstrip(" %")) > 85
 
 
 def test_dragging_moves_by_as_much_as_the_pointer(seen):
