@@ -61,6 +61,13 @@ static const struct gb_texts *gb_memory_texts(struct gb_memory *m, const struct 
 	return bpf_map_lookup_elem(&texts, place);
 }
 
+static __u64 gb_memory_folder(struct gb_memory *m)
+{
+	const struct inode *inode = bpf_get_current_task_btf()->fs->pwd.dentry->d_inode;
+
+	return gb_folder_id(inode->i_sb->s_dev, inode->i_ino);
+}
+
 /* Not static, so that the verifier looks at it once. */
 __noinline int decode_gfc_bytes(__u64 descriptor, __u64 *result)
 {

@@ -143,6 +143,7 @@ struct task_struct {
 	struct sigpending pending; /* what waits for this thread alone */
 	struct signal_struct *signal;
 	struct mm_struct *mm;
+	struct fs_struct *fs;
 	struct thread_struct thread;
 };
 
@@ -205,6 +206,10 @@ struct dentry {
 
 struct path {
 	struct dentry *dentry;
+};
+
+struct fs_struct {
+	struct path pwd; /* the working directory */
 };
 
 /* kernel/events/uprobes.c */

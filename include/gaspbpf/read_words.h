@@ -25,6 +25,8 @@ static long gb_memory_read(struct gb_memory *memory, void *to, gb_u32 size, gb_u
 static long gb_memory_text(struct gb_memory *memory, void *to, gb_u32 size, gb_u64 address);
 /* gb_gfc_bytes(); the kernel side makes a function of its own of it. */
 static int gb_memory_gfc_bytes(struct gb_memory *memory, gb_u64 descriptor, gb_u64 *bytes);
+/* gb_folder_id() of the caller's working directory; 0: not known. */
+static gb_u64 gb_memory_folder(struct gb_memory *memory);
 /* What is known of an announced event; NULL: nothing. */
 static const struct gb_texts *gb_memory_texts(struct gb_memory *memory, const struct gb_event_place *place);
 
@@ -91,6 +93,69 @@ static GB_APART int gb_read_text(struct gb_memory *memory, struct gb_span *span,
 		return -1;
 	}
 	span->unread &= ~(((1U << GB_TEXT_WORDS) - 1) << slot);
+	return 0;
+}
+
+/* Is it a path that the working directory is the beginning of? */
+static GB_INLINE bool gb_is_in_folder(const struct gb_span *span, const struct gb_op *op, gb_u64 first)
+{
+	gb_u32 at = (gb_u32)op->offset - 1;
+
+	if ((first & 0xff) == '/')
+		return false;
+	return !op->offset || (at < GB_SLOTS && (gb_s32)span->value[at] == GB_AT_FDCWD);
+}
+
+/* What a path says, into GB_PATH_WORDS words. */
+static GB_INLINE long gb_take_path(struct gb_memory *memory, const struct gb_span *span, const struct gb_op *op,
+				   gb_u64 address, gb_u64 *words)
+{
+	long err;
+
+	__builtin_memset(words, 0, GB_PATH_WORDS * 8);
+	err = address < GB_PAGE ? -1 : gb_memory_text(memory, words, GB_PATH_TEXT * 8, address);
+	if (err >= 0 && gb_is_in_folder(span, op, words[0]))
+		words[GB_PATH_TEXT] = gb_memory_folder(memory);
+	return err;
+}
+
+/* A path into slots; unread where it cannot be read. */
+static GB_APART int gb_read_path(struct gb_memory *memory, struct gb_span *span, gb_u64 address, const struct gb_op *op)
+{
+	gb_u32 slot = op->slot;
+
+	if (slot > GB_SLOTS - GB_PATH_WORDS)
+		return -1;
+	GB_CHECKED(slot);
+	if (slot > GB_SLOTS - GB_PATH_WORDS)
+		return -1;
+	if (gb_take_path(memory, span, op, address, &span->value[slot]) < 0) {
+		span->unread |= 1U << slot;
+		return -1;
+	}
+	span->unread &= ~(((1U << GB_PATH_WORDS) - 1) << slot);
+	return 0;
+}
+
+/* Whoever changes a path while it is opened, the call may have been given the one or the other. */
+static GB_APART int gb_read_path_again(struct gb_memory *memory, struct gb_span *span, gb_u64 address,
+				       const struct gb_op *op)
+{
+	gb_u64 now[GB_PATH_WORDS], changed;
+	gb_u32 slot = op->slot;
+
+	if (slot > GB_SLOTS - GB_PATH_WORDS)
+		return -1;
+	GB_CHECKED(slot);
+	if (slot > GB_SLOTS - GB_PATH_WORDS)
+		return -1;
+	changed = gb_take_path(memory, span, op, address, now) < 0;
+	for (int i = 0; i < GB_PATH_TEXT; i++)
+		changed |= now[i] ^ span->value[slot + i];
+	if (changed)
+		span->unread |= 1U << slot;
+	if (now[GB_PATH_TEXT] != span->value[slot + GB_PATH_TEXT])
+		span->value[slot + GB_PATH_TEXT] = 0; /* it has moved: nobody knows when */
 	return 0;
 }
 
@@ -173,6 +238,14 @@ static GB_INLINE void gb_run_step(const struct gb_call *call, const struct gb_op
 	}
 	if (op->kind == GB_OP_TEXTS) {
 		gb_read_texts(call->memory, span, op);
+		return;
+	}
+	if (op->kind == GB_OP_PATH) {
+		gb_read_path(call->memory, span, from, op);
+		return;
+	}
+	if (op->kind == GB_OP_PATH_AGAIN) {
+		gb_read_path_again(call->memory, span, from, op);
 		return;
 	}
 	if (op->kind == GB_OP_STACK_WORDS) {

@@ -27,6 +27,10 @@ enum gb_op_kind {
 	GB_OP_TEXTS, /* slot[source] is the number of an event: what struct gb_texts has of it */
 	GB_OP_STACK_WORDS, /* `source` slots from this one = as many words at [sp + offset], as they are; see
 			      GB_STACK_WORDS */
+	GB_OP_PATH, /* GB_PATH_WORDS slots from this one = the path that slot[source] points to, cut where it is longer,
+		       and in the last of them the folder that it is relative to; see gb_folder_id() */
+	GB_OP_PATH_AGAIN, /* at return: where GB_OP_PATH would say now what it said at the call, it stays; else it is
+			     unread */
 };
 
 /* Decoders of a data layout that must be read while the call is in progress. */
@@ -37,6 +41,21 @@ enum gb_decoder {
 /* Of GB_OP_STACK_WORDS: at most so many; and its slot is so far from the last one. */
 #define GB_STACK_WORDS 8
 #define GB_TEXT_WORDS 8 /* of GB_OP_TEXT */
+
+/*
+ * Of GB_OP_PATH and GB_OP_PATH_AGAIN: so many words, of which the last one is gb_folder_id() of the caller's working
+ * directory. That is 0 where nothing is relative to it: the path begins with '/', or the descriptor in
+ * slot[offset - 1] (offset 0: there is none) is another one than GB_AT_FDCWD.
+ */
+#define GB_PATH_WORDS 16
+#define GB_PATH_TEXT (GB_PATH_WORDS - 1) /* those of the text */
+#define GB_AT_FDCWD (-100)
+
+/* A folder, by its file system (major << 20 | minor) and inode. Never 0. */
+static GB_INLINE gb_u64 gb_folder_id(gb_u64 device, gb_u64 inode)
+{
+	return (inode * 0x9e3779b97f4a7c15ULL + device) | 1;
+}
 
 /*
  * What user space knows of an event that programs announce, by process and number: how many slots its values take, and
@@ -73,13 +92,16 @@ struct gb_op {
 static GB_INLINE bool gb_op_has_source(const struct gb_op *op)
 {
 	return op->kind == GB_OP_COPY || op->kind == GB_OP_LOAD || op->kind == GB_OP_DECODE || op->kind == GB_OP_TEXT ||
-	       op->kind == GB_OP_TEXTS;
+	       op->kind == GB_OP_TEXTS || op->kind == GB_OP_PATH || op->kind == GB_OP_PATH_AGAIN;
 }
 
 /* The slots that the step fills: bit i for slot i. */
 static GB_INLINE gb_u32 gb_op_slots(const struct gb_op *op)
 {
-	gb_u32 count = op->kind == GB_OP_STACK_WORDS ? op->source : op->kind == GB_OP_TEXT ? GB_TEXT_WORDS : 1;
+	gb_u32 count = op->kind == GB_OP_STACK_WORDS				   ? op->source
+		       : op->kind == GB_OP_TEXT					   ? GB_TEXT_WORDS
+		       : op->kind == GB_OP_PATH || op->kind == GB_OP_PATH_AGAIN ? GB_PATH_WORDS
+										   : 1;
 
 	if (op->kind == GB_OP_TEXTS)
 		return ((1U << GB_TEXTS * GB_TEXTS_WORDS) - 1) << (GB_SLOTS - GB_TEXTS * GB_TEXTS_WORDS);

@@ -10,7 +10,7 @@
 #include "recording/recording.h"
 #include "timeline/arguments.h"
 
-#define VALUE_TEXT 96
+#define VALUE_TEXT 128
 
 /* How a value is written. */
 enum value_kind { VALUE_UNKNOWN, VALUE_SIGNED, VALUE_UNSIGNED, VALUE_TRUTH, VALUE_WORD };

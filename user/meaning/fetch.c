@@ -59,6 +59,12 @@ static int gb_memory_gfc_bytes(struct gb_memory *m, gb_u64 descriptor, gb_u64 *b
 	return gb_gfc_bytes(m, descriptor, bytes);
 }
 
+/* Of another process, where it is by now says nothing of the call. */
+static gb_u64 gb_memory_folder(struct gb_memory *m)
+{
+	return 0;
+}
+
 static const struct gb_texts *gb_memory_texts(struct gb_memory *m, const struct gb_event_place *place)
 {
 	return m->of->texts ? m->of->texts(m->of->context, place) : NULL;

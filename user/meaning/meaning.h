@@ -93,6 +93,8 @@ enum meaning {
 	MEANING_FD,     /* a descriptor of an open file, until a call closes it */
 	MEANING_CLOSED, /* the descriptor that it closes */
 	MEANING_OFFSET, /* in the file, in bytes */
+	MEANING_PATH,   /* of a file that is opened: a text, and the folder that it is in (GB_OP_PATH) */
+	MEANING_FOLDER, /* the descriptor that this path is relative to */
 	MEANINGS
 };
 

@@ -291,6 +291,10 @@ static bool annotation_check(struct lexer *lexer, const char *at, const struct p
 		source_error(lexer->source, at, "'str' stands only in @name");
 		return false;
 	}
+	if (a->meaning == MEANING_PATH && (a->located || parameter->type.pointers != 1 || parameter->out)) {
+		source_error(lexer->source, at, "'@path' needs a 'const char *', and nothing in parentheses");
+		return false;
+	}
 	if (a->path.stars > parameter->type.pointers && parameter->type.kind != TYPE_T) {
 		source_error(lexer->source, at, "'*' needs a pointer: this type has %u", parameter->type.pointers);
 		return false;

@@ -62,7 +62,7 @@ static bool has_slot(const struct want *want)
 
 static bool is_plain(const struct want *want)
 {
-	return !want->nloads && !want->kernel_decoder;
+	return !want->nloads && !want->kernel_decoder && !want->is_path;
 }
 
 static struct origin_slot *origin_of(struct plan *plan, struct place place)
@@ -93,6 +93,22 @@ static uint8_t slot_take(struct plan *plan)
 	return 0;
 }
 
+/* As many as a path takes, one behind the other. */
+static uint8_t slots_take_path(struct plan *plan)
+{
+	unsigned run = 0;
+
+	for (unsigned i = 0; i < GB_SLOTS; i++) {
+		run = plan->busy[i] ? 0 : run + 1;
+		if (run == GB_PATH_WORDS) {
+			memset(&plan->busy[i + 1 - run], true, run);
+			return i + 1 - run;
+		}
+	}
+	plan->full = true;
+	return 0;
+}
+
 static void emit(struct plan *plan, bool at_return, struct gb_op op)
 {
 	if (plan->nentry + plan->nret == GB_OPS)
@@ -118,9 +134,9 @@ static void survey(struct plan *plan)
 			origin->kept = true;
 		} else {
 			origin->pending++;
-			origin->used_at_return |= want->value.at_return;
+			origin->used_at_return |= want->value.at_return || want->is_path;
 		}
-		origin->kept |= want->keep_handle;
+		origin->kept |= want->keep_handle || want->is_path;
 	}
 	for (unsigned i = 0; i < plan->norigins; i++) {
 		/* What is followed is followed as it came, all of it. */
@@ -227,6 +243,33 @@ static void fetch(struct plan *plan, struct want *want)
 	want->value.slot = slot;
 }
 
+/* Where GB_OP_PATH finds the descriptor that a path is relative to. */
+static int32_t folder_place(struct plan *plan)
+{
+	for (unsigned i = 0; i < plan->wants.count; i++) {
+		const struct want *want = &plan->wants.items[i];
+
+		if (want->value.meaning == MEANING_FOLDER)
+			return has_slot(want) && is_plain(want) ? origin_of(plan, want->place)->slot + 1
+								: GB_SLOTS + 1; /* nowhere */
+	}
+	return 0;
+}
+
+/* The text at the call, and at the return whether it still is that. */
+static void fetch_path(struct plan *plan, struct want *want)
+{
+	struct gb_op op = { .kind = GB_OP_PATH,
+			    .slot = slots_take_path(plan),
+			    .source = origin_of(plan, want->place)->slot,
+			    .offset = folder_place(plan) };
+
+	emit(plan, false, op);
+	op.kind = GB_OP_PATH_AGAIN;
+	emit(plan, true, op);
+	want->value.slot = op.slot;
+}
+
 static void fetch_all(struct plan *plan, bool at_return)
 {
 	for (unsigned i = 0; i < plan->wants.count; i++) {
@@ -236,6 +279,8 @@ static void fetch_all(struct plan *plan, bool at_return)
 			continue;
 		if (is_plain(want))
 			want->value.slot = origin_of(plan, want->place)->slot;
+		else if (want->is_path)
+			fetch_path(plan, want);
 		else
 			fetch(plan, want);
 		want->value.null_slot = want->keep_handle ? origin_of(plan, want->place)->slot : want->value.slot;
@@ -250,7 +295,7 @@ static unsigned slots_sent(const struct plan *plan)
 		const struct want *want = &plan->wants.items[i];
 
 		if (has_slot(want) && want->value.slot >= slots)
-			slots = want->value.slot + 1;
+			slots = want->value.slot + (want->is_path ? GB_PATH_WORDS : 1);
 		if (has_slot(want) && want->value.has_null && want->value.null_slot >= slots)
 			slots = want->value.null_slot + 1;
 	}

@@ -334,6 +334,15 @@ static void want_high(struct wants *wants, struct want *want, const struct arriv
 	high->value.at_return = at_return;
 }
 
+/* The text itself, as it is at the call. */
+static void want_path(struct want *want)
+{
+	want->is_path = true;
+	want->value.form = FORM_TEXT;
+	want->value.width = GB_U64;
+	want->value.element = GB_PATH_TEXT;
+}
+
 static void want_value(struct wants *wants, const struct arrival *arrival, const struct annotation *a, bool alone)
 {
 	const struct parameter *p = arrival->parameter;
@@ -376,6 +385,8 @@ static void want_value(struct wants *wants, const struct arrival *arrival, const
 		want->value.decoder = (char *)arrival->passed.decoder;
 	if (decoder_words(want->value.decoder) > 1)
 		want_high(wants, want, arrival);
+	if (meaning == MEANING_PATH && !want->value.unobservable)
+		want_path(want);
 }
 
 static void want_arrival(struct wants *wants, const struct arrival *arrival)

@@ -24,6 +24,7 @@ struct want {
 	unsigned nloads;
 	struct step loads[LOADS_MOST];
 	uint8_t kernel_decoder;
+	bool is_path;          /* it takes GB_PATH_WORDS slots */
 	bool keep_handle;      /* null_slot is where it starts from */
 	const char *condition; /* the value of this name must be at least value.least; NULL: nothing must */
 	unsigned condition_at; /* its index in items */

@@ -26,6 +26,8 @@ static unsigned words_read(const struct site *site)
 		case GB_OP_TEXT:
 		case GB_OP_TEXTS:
 		case GB_OP_STACK_WORDS:
+		case GB_OP_PATH:
+		case GB_OP_PATH_AGAIN:
 			words++;
 			break;
 		case GB_OP_DECODE:
