@@ -173,13 +173,19 @@ static int span(void *state, const struct accounted_call *call)
 	return 0;
 }
 
+/* A name by the call that opened the file begins with this; else Linux has told it. */
+static bool is_by(const char *path, const char *begin)
+{
+	return path && !strncmp(path, begin, strlen(begin));
+}
+
 /* Sockets and pipes have numbers, which mean nothing to anybody. */
 static const char *path_shown(const char *path)
 {
 	static const char *const kinds[][2] = { { "socket:[", SOCKETS }, { "pipe:[", PIPES } };
 
 	for (size_t i = 0; path && i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strncmp(path, kinds[i][0], strlen(kinds[i][0])))
+		if (is_by(path, kinds[i][0]))
 			return kinds[i][1];
 	return path;
 }
@@ -187,7 +193,11 @@ static const char *path_shown(const char *path)
 /* Has it places that one can go on from? */
 static bool has_places(const struct file_row *row)
 {
-	return row->is.placed && (!row->path || (row->path[0] == '/' && strncmp(row->path, "/dev/", strlen("/dev/"))));
+	const char *path = row->path;
+
+	if (is_by(path, TEXT_GIVEN))
+		path += strlen(TEXT_GIVEN);
+	return row->is.placed && (!path || is_by(path, TEXT_RELATIVE) || (is_by(path, "/") && !is_by(path, "/dev/")));
 }
 
 static int by_path(const void *left, const void *right)
@@ -298,10 +308,23 @@ static const char *usual_size(const struct file_figures *is)
 	return name;
 }
 
+/* Is the name of any file the caller's? */
+static bool by_call(const struct files *f)
+{
+	for (size_t i = 0; i < f->npaths; i++)
+		if (is_by(f->paths[i].path, TEXT_GIVEN) || is_by(f->paths[i].path, TEXT_RELATIVE))
+			return true;
+	return false;
+}
+
 static void print(void *state, const struct printer *p)
 {
-	static const struct column columns[] = {
-		{ .title = "File", .left = true, .shrinks = true },
+	const struct files *f = state;
+	const struct column columns[] = {
+		{ .title = "File",
+		  .left = true,
+		  .shrinks = true,
+		  .legend = by_call(f) ? "given, relative: as the program called it, not as Linux does" : NULL },
 		{ .title = "Processes", .drop = 3 },
 		{ .title = "Opens" },
 		{ .title = "Reads" },
@@ -314,7 +337,6 @@ static void print(void *state, const struct printer *p)
 		{ .title = "Others", .drop = 1 },
 		{ .title = "Others' time", .legend = "others: open, lseek, fsync, close and the like" },
 	};
-	const struct files *f = state;
 	size_t shown = f->npaths;
 	struct table t = { 0 };
 	char text[FORMAT_SIZE];
@@ -375,6 +397,23 @@ static void put_sizes(struct json *j, const char *key, const struct moved *moved
 	json_end_array(j);
 }
 
+/* The name, and who told it. */
+static void put_name(struct json *j, const char *path)
+{
+	static const char *const by_call[][2] = { { TEXT_GIVEN, "call" }, { TEXT_RELATIVE, "call, relative" } };
+	const char *by = path ? "linux" : NULL;
+
+	for (size_t i = 0; i < sizeof(by_call) / sizeof(*by_call); i++) {
+		if (!is_by(path, by_call[i][0]))
+			continue;
+		path += strlen(by_call[i][0]);
+		by = by_call[i][1];
+		break;
+	}
+	json_key_string(j, "file", path);
+	json_key_string(j, "named_by", by);
+}
+
 static void put(void *state, const struct report *r, struct json *j)
 {
 	const struct files *f = state;
@@ -384,7 +423,7 @@ static void put(void *state, const struct report *r, struct json *j)
 		const struct file_row *row = &f->rows[i];
 
 		json_object(j);
-		json_key_string(j, "file", row->path);
+		put_name(j, row->path);
 		json_key_uint(j, "pid", r->d->processes[row->process].pid);
 		if (r->d->processes[row->process].rank >= 0)
 			json_key_int(j, "rank", r->d->processes[row->process].rank);

@@ -7,6 +7,8 @@
  * look; a closing that shows this comes later, and takes the name back. What closes and opens in ways that are no calls
  * here (dup2, socket, a system call by the program itself) is met by looking again once in each pass over the rings
  * (tens of milliseconds).
+ *
+ * Where the look came too late, the file is called as the call that opened it was told to (given.c).
  */
 #include <limits.h>
 #include <stdio.h>
@@ -34,6 +36,8 @@ struct open_file {
 	uint64_t pass;   /* in which it was looked at; 0: it was closed since then */
 	uint64_t opened; /* ns; 0: before it was met */
 	uint64_t found;  /* ns; of the looks since then, the first that found this text; 0: none */
+	char *given;     /* its name by the call that opened it, while `text` is Linux's word; NULL: there is none */
+	bool by_call;    /* `text` is such a name: the look at `found` found nothing */
 	struct {
 		char *text;    /* what a later look found instead; NULL: there was none such */
 		uint64_t time; /* ns; of the call that led to it */
@@ -80,6 +84,12 @@ static void forget_other(struct open_file *file)
 	file->other.text = NULL;
 }
 
+static void forget_given(struct open_file *file)
+{
+	free(file->given);
+	file->given = NULL;
+}
+
 /*
  * It was something else before. Mostly a call has closed it, which comes with this pass or the next one: then what was
  * found is none of this call's business. Only where none has come it is believed.
@@ -93,6 +103,7 @@ static void expect(struct capture_session *s, struct open_file *file, uint64_t t
 		file->other.time = time;
 		file->other.pass = s->pass.number;
 	} else if (s->pass.number >= file->other.pass + 2) {
+		forget_given(file); /* it was of the file before */
 		define(s, file, file->other.time, *file->other.text ? file->other.text : NULL);
 		if (!*file->other.text)
 			free(file->other.text);
@@ -110,12 +121,17 @@ static void look(struct capture_session *s, const struct captured_process *p, st
 	if (!p->process || p->ended || process_descriptor(p->process, file->key.fd, text, sizeof(text)) < 0)
 		text[0] = '\0';
 	file->pass = s->pass.number;
-	if (!opened && file->found && text_of(s, file)) {
+	if (!opened && file->by_call && time <= file->found)
+		return; /* it may still be that */
+	if (!opened && file->found && text_of(s, file) && !file->by_call) {
 		expect(s, file, time, text);
 		return;
 	}
 	file->found = clock_monotonic();
-	define(s, file, time, *text ? strdup(text) : NULL);
+	file->by_call = !*text && file->given;
+	define(s, file, time, *text ? strdup(text) : file->given);
+	if (file->by_call)
+		file->given = NULL; /* definitions have it */
 }
 
 static struct open_file *find(struct capture_session *s, struct file_key key)
@@ -142,11 +158,14 @@ static struct open_file *find(struct capture_session *s, struct file_key key)
 /* Where a call has closed it before it was looked at, that look found another one. */
 static void close_file(struct capture_session *s, struct open_file *file, const struct span *span)
 {
-	if (file->found > span->start && file->text != NO_INDEX) {
+	if (file->found > span->start && text_of(s, file) && !file->by_call) {
 		free(s->d->texts[file->text].text);
-		s->d->texts[file->text].text = NULL;
+		s->d->texts[file->text].text = file->given;
+		file->given = NULL;
 	}
 	file->found = file->pass = 0;
+	file->by_call = false;
+	forget_given(file);
 	forget_other(file);
 }
 
@@ -164,6 +183,7 @@ static void note(struct capture_session *s, const struct captured_thread *t, con
 	if (v->at_return) {
 		close_file(s, file, span); /* whoever did it: else it would have another number */
 		file->opened = span->end;
+		file->given = session_given_name(s, t, span);
 		look(s, p, file, span->end, true);
 	} else if (v->meaning == MEANING_CLOSED) {
 		close_file(s, file, span);
@@ -194,7 +214,9 @@ void session_free_files(struct capture_session *s)
 
 	HASH_ITER (hh, s->files.table, file, next) {
 		HASH_DEL(s->files.table, file);
+		forget_given(file);
 		forget_other(file);
 		free(file);
 	}
+	session_free_folders(s);
 }

@@ -289,6 +289,10 @@ const char *step_text(const struct def_step *step, char *text, size_t room);
  * behind a descriptor, as Linux names what is open there: "/a/path", "/a/path (deleted)", "socket:[N]", "pipe:[N]". An
  * address or a descriptor may be used again: of several entries the last one that is not later than the call holds.
  */
+/* So begin and end names of files that Linux was not asked for in time: they are as the call was given them. */
+#define TEXT_GIVEN "given: "
+#define TEXT_RELATIVE "relative: " /* to a folder that nobody knows */
+#define TEXT_CUT " (cut)"
 #define TEXT_OF_FILE (1ull << 63) /* no memory is there: def_text.address of a descriptor, with its number */
 
 struct def_text {

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gaspbpf/words.h"
 #include "target/proc.h"
 #include "target/reader.h"
 #include "util/clock.h"
@@ -455,4 +456,35 @@ ssize_t process_descriptor(const struct process *process, int fd, char *text, si
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	return reader_link(process->proc_fd, name, process->pid, text, room);
+}
+
+/* Of one descriptor, so that name and number are of the same folder. Asking for nothing, and not to be in step with a
+ * server, never waits for one. */
+static ssize_t folder_look(int fd, uint64_t *id, char *text, size_t room)
+{
+	char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+	struct statx found;
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	length = readlink(name, text, room);
+	if (length < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &found))
+		return -errno;
+	if ((size_t)length >= room)
+		return -ENAMETOOLONG;
+	text[length] = '\0';
+	*id = gb_folder_id((uint64_t)found.stx_dev_major << 20 | found.stx_dev_minor, found.stx_ino);
+	return length;
+}
+
+ssize_t process_folder(const struct process *process, uint64_t *id, char *text, size_t room)
+{
+	int fd = reader_open(READER_FOLDER, process->proc_fd, "cwd", process);
+	ssize_t length;
+
+	if (fd < 0)
+		return fd;
+	length = folder_look(fd, id, text, room);
+	close(fd);
+	return length;
 }

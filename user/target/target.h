@@ -91,6 +91,8 @@ int process_open_if_there(struct process **process, pid_t pid);
 /* What Linux says is open under this number: "/a/path", "socket:[N]" ... NUL-terminated; its length, less than `room`,
  * or -errno. */
 ssize_t process_descriptor(const struct process *process, int fd, char *text, size_t room);
+/* Its working directory, and gb_folder_id() of that. */
+ssize_t process_folder(const struct process *process, uint64_t *id, char *text, size_t room);
 /* The same for one of very many: a kernel thread, a 32-bit program and the like are nothing to tell, either. */
 int process_open_quietly(struct process **process, pid_t pid);
 /* Forgets mappings and environment, which may take a hundred KB; process_refresh() reads the mappings again. */
