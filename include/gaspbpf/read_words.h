@@ -221,6 +221,28 @@ static GB_APART int gb_read_stack(struct gb_memory *memory, struct gb_span *span
 	return 0;
 }
 
+/* One that fills several slots. */
+static GB_INLINE void gb_run_wide_step(const struct gb_call *call, const struct gb_op *op, gb_u64 from)
+{
+	switch (op->kind) {
+	case GB_OP_TEXT:
+		gb_read_text(call->memory, call->span, from, op->slot);
+		break;
+	case GB_OP_TEXTS:
+		gb_read_texts(call->memory, call->span, op);
+		break;
+	case GB_OP_STACK_WORDS:
+		gb_read_stack(call->memory, call->span, *call->sp, op);
+		break;
+	case GB_OP_PATH:
+		gb_read_path(call->memory, call->span, from, op);
+		break;
+	case GB_OP_PATH_AGAIN:
+		gb_read_path_again(call->memory, call->span, from, op);
+		break;
+	}
+}
+
 /* One step. */
 static GB_INLINE void gb_run_step(const struct gb_call *call, const struct gb_op *op)
 {
@@ -232,24 +254,8 @@ static GB_INLINE void gb_run_step(const struct gb_call *call, const struct gb_op
 	if (slot >= GB_SLOTS || source >= GB_SLOTS)
 		return;
 	from = span->value[source];
-	if (op->kind == GB_OP_TEXT) {
-		gb_read_text(call->memory, span, from, slot);
-		return;
-	}
-	if (op->kind == GB_OP_TEXTS) {
-		gb_read_texts(call->memory, span, op);
-		return;
-	}
-	if (op->kind == GB_OP_PATH) {
-		gb_read_path(call->memory, span, from, op);
-		return;
-	}
-	if (op->kind == GB_OP_PATH_AGAIN) {
-		gb_read_path_again(call->memory, span, from, op);
-		return;
-	}
-	if (op->kind == GB_OP_STACK_WORDS) {
-		gb_read_stack(call->memory, span, *call->sp, op);
+	if (op->kind >= GB_OP_TEXT) {
+		gb_run_wide_step(call, op, from);
 		return;
 	}
 	switch (op->kind) {

@@ -22,6 +22,7 @@ enum gb_op_kind {
 	GB_OP_RESULT,    /* slot = the returned integer or pointer; at return only */
 	GB_OP_RESULT2,   /* slot = the second word of the result; at return only */
 	GB_OP_DECODE,    /* slot = decoder number `offset`, applied to the pointer in slot[source] */
+	/* These fill several slots each: */
 	GB_OP_TEXT,  /* GB_TEXT_WORDS slots from this one = the text that slot[source] points to, cut where it is longer
 		      */
 	GB_OP_TEXTS, /* slot[source] is the number of an event: what struct gb_texts has of it */
@@ -98,10 +99,10 @@ static GB_INLINE bool gb_op_has_source(const struct gb_op *op)
 /* The slots that the step fills: bit i for slot i. */
 static GB_INLINE gb_u32 gb_op_slots(const struct gb_op *op)
 {
-	gb_u32 count = op->kind == GB_OP_STACK_WORDS				   ? op->source
-		       : op->kind == GB_OP_TEXT					   ? GB_TEXT_WORDS
+	gb_u32 count = op->kind == GB_OP_STACK_WORDS                            ? op->source
+		       : op->kind == GB_OP_TEXT                                 ? GB_TEXT_WORDS
 		       : op->kind == GB_OP_PATH || op->kind == GB_OP_PATH_AGAIN ? GB_PATH_WORDS
-										   : 1;
+										: 1;
 
 	if (op->kind == GB_OP_TEXTS)
 		return ((1U << GB_TEXTS * GB_TEXTS_WORDS) - 1) << (GB_SLOTS - GB_TEXTS * GB_TEXTS_WORDS);

@@ -13,6 +13,7 @@ EVENTS = {"open": "OPEN", "close": "CLOSE", "read": "READ", "readv": "READV", "p
           "ftruncate": "TRUNCATE", "posix_fallocate": "ALLOCATE", "mmap": "MMAP", "msync": "MSYNC"}
 SUMS = ["opens", "reads", "bytes_read", "writes", "bytes_written", "in_order", "small_reads", "small_writes"]
 BRIEF = "small.data", "first.text", "second.text"  # closed at once
+STREAMS = BRIEF[1:]  # and opened by libc
 JOB = [gaspbpf.WORKLOADS / "io_job", "--rounds", "4"]
 
 
@@ -39,14 +40,17 @@ def by_file(report, folder):
         if row["file"] is None:
             unknown.update({key: row[key] for key in SUMS})
         elif row["file"] == "(sockets)" or row["file"].startswith(f"{folder}/"):
-            assert row["file"] not in named
-            named[row["file"]] = {key: row[key] for key in SUMS}
+            # Of a file that is opened again and again Linux was asked in time now and then; else it is what the
+            # caller said.
+            had = named.setdefault(row["file"], dict.fromkeys(SUMS, 0))
+            assert not had["opens"] or row["file"].endswith(BRIEF)
+            named[row["file"]] = {key: had[key] + row[key] for key in SUMS}
     return named, unknown
 
 
 def test_calls_bytes_and_files_are_the_jobs(job, observe, tmp_path, rung):
-    """Each call that the job's own source makes, and what it moved: -1 is nothing. A file that stays open has its name;
-    one that is closed at once has the right one or none."""
+    """Each call that the job's own source makes, and what it moved: -1 is nothing. A file that the job opens has its
+    name; one that libc opens and closes at once has the right one or none."""
     running, report, told = observed(job, observe, tmp_path, "-m", "io")
     seen = collections.Counter()
     for row in report["events"]:
@@ -57,7 +61,7 @@ def test_calls_bytes_and_files_are_the_jobs(job, observe, tmp_path, rung):
     assert seen == {name: count["calls"] for name, count in counted.items()}
     named, unknown = by_file(report, tmp_path / "data")
     for path, count in told["files"].items():
-        if path.endswith(BRIEF):
+        if path.endswith(STREAMS):
             has = named.get(path, dict.fromkeys(SUMS, 0))
             assert all(has[key] <= count[key] <= has[key] + unknown[key] for key in SUMS), path
         else:
@@ -115,7 +119,7 @@ def test_the_recording_says_the_same(job, observe, tmp_path):
     told = running.truths()[0]["files"]
     named, _ = by_file(report, tmp_path / "data")
     for path in told:
-        if not path.endswith(BRIEF):
+        if not path.endswith(STREAMS):
             assert named[path] == told[path], path
     text = gaspbpf.run("report", recording).stdout
     assert "Files  (" in text and "long.data" in text and "Files  (" in out

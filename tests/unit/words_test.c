@@ -38,7 +38,7 @@
 #define ADDRESSES_ARE_CHECKED 0
 #endif
 
-#define CASES 20000
+#define CASES 24000
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 /* --- memory ------------------------------------------------------------------------- */
@@ -175,6 +175,42 @@ static void texts(void **state)
 	assert_int_equal(call.span.unread, 1 << 6 | 1 << 12);
 }
 
+/* The text at the call; where it is another one at the return, it is not known which one was opened. */
+static void paths(void **state)
+{
+	static const struct gb_op at_call = { .kind = GB_OP_PATH, .slot = 3, .source = 1, .offset = 1 },
+				  at_return = { .kind = GB_OP_PATH_AGAIN, .slot = 3, .source = 1, .offset = 1 };
+	struct gb_probe again = { .return_ops = 1, .ops = { at_return } };
+	const struct fetch_memory memory = { .read = read_own };
+	char name[PAGE] = "/a/path";
+	struct fetched_call call;
+
+	memset(name + 8, 'x', sizeof(name) - 8);
+	memcpy(at(AREA + PAGE), name, sizeof(name));
+	call = run_steps((uint64_t[GB_REGISTERS]){ 7, AREA + PAGE }, &at_call, 1);
+	assert_int_equal(call.span.unread, 0);
+	assert_string_equal((char *)&call.span.value[3], "/a/path");
+	assert_int_equal(call.span.value[4], 0); /* nothing of what stands behind it */
+	call.span.value[3 + GB_PATH_TEXT] = 77;
+	fetch_words(&call, &again, true, &memory);
+	assert_int_equal(call.span.unread, 0);
+	assert_int_equal(call.span.value[3 + GB_PATH_TEXT], 0); /* it was in another folder then */
+	((char *)at(AREA + PAGE))[2] = 'x';
+	fetch_words(&call, &again, true, &memory);
+	assert_int_equal(call.span.unread, 1 << 3);
+	/* One without an end is cut; one that memory ends in is none. */
+	memset(at(AREA + PAGE), 'x', PAGE);
+	call = run_steps((uint64_t[GB_REGISTERS]){ 7, AREA + PAGE }, &at_call, 1);
+	assert_int_equal(strlen((char *)&call.span.value[3]), GB_PATH_TEXT * 8 - 1);
+	memset(at(AREA + 3 * PAGE - 100), 'x', 100);
+	call = run_steps((uint64_t[GB_REGISTERS]){ 7, AREA + 3 * PAGE - 100 }, &at_call, 1);
+	assert_int_equal(call.span.unread, 1 << 3);
+	/* It was not there at the call: what is there at the return may be anything. */
+	memcpy(at(AREA + 3 * PAGE - 8), "/a/path", 8);
+	fetch_words(&call, &again, true, &memory);
+	assert_int_equal(call.span.unread, 1 << 3);
+}
+
 /* As gfortran 12 lays out real(8) :: a(3:7, -1:2). */
 static void array_descriptor(void **state)
 {
@@ -289,10 +325,15 @@ static void fill_area(void)
 	}
 }
 
+static bool is_path(const struct gb_op *op)
+{
+	return op->kind == GB_OP_PATH || op->kind == GB_OP_PATH_AGAIN;
+}
+
 static struct gb_op any_op(void)
 {
 	struct gb_op op = {
-		.kind = 1 + below(GB_OP_STACK_WORDS),
+		.kind = 1 + below(once_in(3) ? GB_OP_PATH_AGAIN : GB_OP_STACK_WORDS),
 		.slot = below(GB_SLOTS),
 		.source = below(GB_SLOTS),
 		.width = GB_U8 + below(GB_U64),
@@ -305,6 +346,11 @@ static struct gb_op any_op(void)
 	}
 	if (op.kind == GB_OP_TEXT)
 		op.slot = below(GB_SLOTS - GB_TEXT_WORDS + 2);
+	if (is_path(&op)) {
+		op.slot = below(GB_SLOTS - GB_PATH_WORDS + 2);
+		op.source = below(GB_REGISTERS);
+		op.offset = 1 + below(GB_SLOTS); /* no word is GB_AT_FDCWD: user space does not know the folder */
+	}
 	if (op.kind == GB_OP_DECODE)
 		op.offset = once_in(10) ? below(3) : GB_DECODE_GFC_BYTES;
 	if (op.kind == GB_OP_DECODE || op.kind == GB_OP_TEXT)
@@ -320,6 +366,8 @@ static struct gb_op any_op(void)
 		op.width = chance();
 	if (once_in(50))
 		op.offset = (int32_t)chance();
+	if (is_path(&op) && !op.offset)
+		op.offset = GB_SLOTS + 1;
 	return op;
 }
 
@@ -439,7 +487,7 @@ static void expect_same(const struct words_case *c, const struct gb_span *kernel
 
 /* How often a step of each kind filled its slots, and how often it could not. */
 struct seen_steps {
-	unsigned read[GB_OP_STACK_WORDS + 1], unread[GB_OP_STACK_WORDS + 1];
+	unsigned read[GB_OP_PATH_AGAIN + 1], unread[GB_OP_PATH_AGAIN + 1];
 };
 
 /* The last step that fills a slot says what is in it. */
@@ -452,7 +500,7 @@ static void count_steps(struct seen_steps *seen, const struct words_case *c, uin
 	while (count--) {
 		uint32_t slots = gb_op_slots(&ops[count]) & ~later;
 
-		if (ops[count].kind <= GB_OP_STACK_WORDS && ops[count].source < GB_SLOTS && slots) {
+		if (ops[count].kind <= GB_OP_PATH_AGAIN && ops[count].source < GB_SLOTS && slots) {
 			seen->read[ops[count].kind] += !(unread & slots);
 			seen->unread[ops[count].kind] += !!(unread & slots);
 		}
@@ -485,7 +533,7 @@ static void random_programs(void **state)
 		count_steps(&seen, &c, call.span.unread);
 	}
 	/* There was something to compare. */
-	for (int kind = GB_OP_STACK; kind <= GB_OP_STACK_WORDS; kind++) {
+	for (int kind = GB_OP_STACK; kind <= GB_OP_PATH_AGAIN; kind++) {
 		bool can_fail = kind != GB_OP_RESULT && kind != GB_OP_RESULT2;
 
 		if (seen.read[kind] < 500 || (can_fail && seen.unread[kind] < 500))
@@ -654,9 +702,13 @@ static void random_payloads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_width),      cmocka_unit_test(what_cannot_be_read),
-		cmocka_unit_test(texts),           cmocka_unit_test(array_descriptor),
-		cmocka_unit_test(random_programs), cmocka_unit_test(random_numbers),
+		cmocka_unit_test(each_width),
+		cmocka_unit_test(what_cannot_be_read),
+		cmocka_unit_test(texts),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(array_descriptor),
+		cmocka_unit_test(random_programs),
+		cmocka_unit_test(random_numbers),
 		cmocka_unit_test(random_payloads),
 	};
 
