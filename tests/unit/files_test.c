@@ -144,7 +144,7 @@ static void else_the_call_is(void **state)
 	uint64_t time = opened(NOWHERE, "/some/link", 0);
 
 	assert_string_equal(name(NOWHERE, time), "given: /some/link");
-	called(CLOSE, NOWHERE);
+	called_at(CLOSE, NOWHERE, time);
 	assert_string_equal(name(NOWHERE, time), "given: /some/link");
 	snprintf(joined, sizeof(joined), "given: %s/a/name", strcmp(is.folder, "/") ? is.folder : "");
 	assert_string_equal(name(NOWHERE, opened(NOWHERE, "a/name", is.here)), joined);
@@ -193,8 +193,8 @@ static void another_file_is_believed_after_two_passes(void **state)
 
 static void one_that_a_call_has_closed_meanwhile_is_not(void **state)
 {
-	int fd = open("/dev/null", O_RDONLY), other = open("/dev/zero", O_RDONLY);
-	uint64_t first = opened(fd, "/dev/null", 0), late;
+	int fd = open("/dev/full", O_RDONLY), other = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_RDONLY);
+	uint64_t first = opened(fd, "/dev/full", 0), late;
 
 	assert_int_equal(dup2(other, fd), fd);
 	is.s.pass.number++;
@@ -203,9 +203,34 @@ static void one_that_a_call_has_closed_meanwhile_is_not(void **state)
 	called(CLOSE, fd);
 	is.s.pass.number += 2;
 	called(READ, fd);
-	assert_string_equal(name(fd, late), "/dev/null");
-	assert_string_equal(name(fd, first), "/dev/null");
+	assert_string_equal(name(fd, late), "/dev/full");
+	assert_string_equal(name(fd, first), "/dev/full");
 	assert_string_equal(name(fd, clock_monotonic()), "/dev/zero");
+	/* Nor does it count for what comes after it. */
+	assert_int_equal(dup2(null, fd), fd);
+	is.s.pass.number++;
+	called(READ, fd);
+	assert_string_equal(name(fd, late), "/dev/full");
+	close(fd);
+	close(other);
+	close(null);
+}
+
+/* The path was that of the file before. */
+static void a_given_name_is_not_that_of_the_next_file(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY), other = open("/dev/zero", O_RDONLY);
+	uint64_t first = opened(fd, "/some/file", 0), changed;
+
+	assert_int_equal(dup2(other, fd), fd);
+	is.s.pass.number++;
+	changed = called(READ, fd);
+	is.s.pass.number += 2;
+	called(READ, fd);
+	assert_string_equal(name(fd, changed), "/dev/zero");
+	called_at(CLOSE, fd, changed); /* so it was not that, but something between the two */
+	assert_string_equal(name(fd, changed), "?");
+	assert_string_equal(name(fd, first), "/dev/null");
 	close(fd);
 	close(other);
 }
@@ -271,6 +296,7 @@ int main(void)
 		CASE(a_look_that_came_too_late_is_taken_back),
 		CASE(another_file_is_believed_after_two_passes),
 		CASE(one_that_a_call_has_closed_meanwhile_is_not),
+		CASE(a_given_name_is_not_that_of_the_next_file),
 		CASE(what_comes_after_a_given_name_is_another_file),
 		CASE(what_failed_or_was_not_read_has_no_name),
 		CASE(names_have_a_limit),

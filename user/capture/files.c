@@ -164,7 +164,6 @@ static void close_file(struct capture_session *s, struct open_file *file, const 
 		file->given = NULL;
 	}
 	file->found = file->pass = 0;
-	file->by_call = false;
 	forget_given(file);
 	forget_other(file);
 }
