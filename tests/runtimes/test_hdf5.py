@@ -62,3 +62,77 @@ def test_names_and_results_are_the_programs(job, observe, tmp_path):
     assert {*values("DREAD", "dset_id")} <= {*values("DCREATE", "result"), *values("DOPEN", "result")}
     assert {*values("DWRITE_CHUNK", "data_size")} == {384}
     assert sorted(values("LEXISTS", "result")) == [0, 0, 1, 1]
+
+
+LATER = """
+#include <stdint.h>
+#include <stddef.h>
+#ifdef LIBRARY
+#define GIVES(result) { return result; }
+#else
+#define GIVES(result) ;
+#endif
+int64_t H5Fopen(const char *name, unsigned flags) GIVES(1)
+int64_t H5Fcreate_async(char *file, char *func, unsigned line, const char *name, unsigned flags) GIVES(70)
+int64_t H5Fopen_async(char *file, char *func, unsigned line, const char *name, unsigned flags) GIVES(71)
+int H5Fclose_async(char *file, char *func, unsigned line, int64_t id) GIVES(-1)
+int H5Fflush_async(char *file, char *func, unsigned line, int64_t id) GIVES(2)
+int64_t H5Dcreate_async(char *file, char *func, unsigned line, int64_t id, const char *name) GIVES(72)
+int64_t H5Dopen_async(char *file, char *func, unsigned line, int64_t id, const char *name) GIVES(73)
+int H5Dread_async(char *file, char *func, unsigned line, int64_t id, int64_t type) GIVES(3)
+int H5Dwrite_async(char *file, char *func, unsigned line, int64_t id, int64_t type) GIVES(4)
+int H5Dclose_async(char *file, char *func, unsigned line, int64_t id) GIVES(5)
+int H5Dread_multi(size_t count, int64_t *id) GIVES(6)
+int H5Dwrite_multi(size_t count, int64_t *id) GIVES(7)
+#ifndef LIBRARY
+int main(void)
+{
+	int64_t ids[3] = { 0 };
+
+	H5Fcreate_async("a.c", "main", 1, "created.h5", 11);
+	H5Fopen_async("a.c", "main", 2, "opened.h5", 12);
+	H5Fflush_async("a.c", "main", 3, 101);
+	H5Dcreate_async("a.c", "main", 4, 102, "new");
+	H5Dopen_async("a.c", "main", 5, 103, "old");
+	H5Dread_async("a.c", "main", 6, 104, 9);
+	H5Dwrite_async("a.c", "main", 7, 105, 9);
+	H5Dclose_async("a.c", "main", 8, 106);
+	H5Fclose_async("a.c", "main", 9, 107);
+	H5Dread_multi(3, ids);
+	H5Dwrite_multi(2, ids);
+	return 0;
+}
+#endif
+"""
+
+
+def test_calls_that_later_versions_have(tmp_path):
+    """Debian's HDF5 has none of these: a library that stands in its place, with the arguments that their documents
+    say. They come behind the caller's file, function and line."""
+    (tmp_path / "later.c").write_text(LATER)
+    gaspbpf.compile_c(tmp_path / "later.c", tmp_path / "libhdf5.so", "-O1", "-DLIBRARY", "-shared", "-fPIC",
+                      "-Wl,-soname,libhdf5.so.310")
+    (tmp_path / "libhdf5.so.310").symlink_to("libhdf5.so")
+    gaspbpf.compile_c(tmp_path / "later.c", tmp_path / "job", "-O1", "-g", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}",
+                      "-Wl,--no-as-needed", "-lhdf5")
+    out = gaspbpf.run("-q", "-m", "hdf5", "-o", tmp_path / "x.gasp", "--", tmp_path / "job")
+    assert out.returncode == 0, out.stderr
+    gaspbpf.run("export", tmp_path / "x.gasp", "-o", tmp_path / "x.json")
+    calls = [(call["name"].removeprefix("GASP_H5_"), {key: value for key, value in call["args"].items()
+                                                      if key != "caller" and not key.endswith("bytes")})
+             for call in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if call["ph"] == "X"]
+    assert calls == [
+        ("FCREATE", {"filename": "created.h5", "flags": 11, "result": 70}),
+        ("FOPEN", {"filename": "opened.h5", "flags": 12, "result": 71}),
+        ("FFLUSH", {"object_id": 101, "result": 2}),
+        ("DCREATE", {"loc_id": 102, "name": "new", "result": 72}),
+        ("DOPEN", {"loc_id": 103, "name": "old", "result": 73}),
+        ("DREAD", {"dset_id": 104, "result": 3}),
+        ("DWRITE", {"dset_id": 105, "result": 4}),
+        ("DCLOSE", {"dset_id": 106, "result": 5}),
+        ("FCLOSE", {"file_id": 107, "result": -1}),
+        ("DREAD_MULTI", {"count": 3, "result": 6}),
+        ("DWRITE_MULTI", {"count": 2, "result": 7})]
+    report = json.loads(gaspbpf.run("report", "--json", tmp_path / "x.gasp").stdout)
+    assert {row["name"] for row in report["events"] if row["calls_without_bytes"]} == {
+        "GASP_H5_DREAD", "GASP_H5_DWRITE", "GASP_H5_DREAD_MULTI", "GASP_H5_DWRITE_MULTI"}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "flight/private.h"
 #include "flight/ring.h"
 #include "flight/trigger.h"
 #include "recording/recording.h"
@@ -238,12 +239,52 @@ static void test_triggers(void **state)
 	}
 }
 
+/* --- calls in progress ---------------------------------------------------- */
+
+/* Two threads' calls, by thread and start; how many are left when one that ended on this thread is taken out. */
+static size_t left_after(uint32_t thread, uint64_t start, uint32_t probe, bool may_move, uint64_t *gone)
+{
+	static const struct span calls[] = { { .thread = 0, .start = 10, .probe = 1 },
+					     { .thread = 0, .start = 20, .probe = 1 },
+					     { .thread = 1, .start = 15, .probe = 2 } };
+	const struct span ended = { .thread = thread, .start = start, .probe = probe };
+	struct open_calls open = { .spans = malloc(sizeof(calls)), .count = 3 };
+	size_t left, sum = 0;
+
+	assert_non_null(open.spans);
+	memcpy(open.spans, calls, sizeof(calls));
+	open_forget(&open, &ended, may_move);
+	for (size_t i = 0; i < open.count; i++)
+		sum += open.spans[i].start;
+	*gone = 45 - sum;
+	left = open.count;
+	open_free(&open);
+	return left;
+}
+
+/* A fiber may be finished by another thread than has begun its call: that one is over, too, and no other is. */
+static void test_calls_that_have_ended(void **state)
+{
+	uint64_t gone;
+
+	assert_int_equal(left_after(0, 20, 1, false, &gone), 2);
+	assert_int_equal(gone, 20);
+	assert_int_equal(left_after(1, 20, 1, true, &gone), 2);
+	assert_int_equal(gone, 20);
+	assert_int_equal(left_after(0, 15, 2, true, &gone), 2);
+	assert_int_equal(gone, 15);
+	assert_int_equal(left_after(1, 20, 1, false, &gone), 3); /* of a function that never moves: another call */
+	assert_int_equal(left_after(1, 20, 2, true, &gone), 3);
+	assert_int_equal(left_after(1, 10, 2, true, &gone), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ring_keeps_the_last),
 		cmocka_unit_test(test_blocks_there_and_back),
 		cmocka_unit_test(test_triggers),
+		cmocka_unit_test(test_calls_that_have_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

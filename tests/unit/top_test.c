@@ -220,6 +220,35 @@ static void columns_fit(void **state)
 	top_free(&job.top);
 }
 
+static bool has_files(void)
+{
+	struct top_column columns[TOP_COLUMNS];
+	size_t count = top_columns(&job.top, 300, columns);
+
+	for (size_t i = 0; i < count; i++)
+		if (columns[i].kind == TOP_GROUP && columns[i].group == GROUP_IO)
+			return true;
+	return false;
+}
+
+/* Where files are observed, or time is spent with them (MPI-IO); nobody else has a column of zeros. */
+static void files_have_a_column_where_there_are_any(void **state)
+{
+	static struct value fd = { .meaning = MEANING_FD };
+
+	set_up();
+	assert_int_equal(top_rows(&job.top), 0);
+	assert_false(has_files());
+	job.probes[GET].values = &fd;
+	job.probes[GET].nvalues = 1;
+	assert_true(has_files());
+	fd.unobservable = true;
+	assert_false(has_files());
+	job.figures[0].group[GROUP_IO] = 1;
+	assert_true(has_files());
+	top_free(&job.top);
+}
+
 static void names_of_columns(void **state)
 {
 	assert_int_equal(top_sort_find("name"), TOP_BY_NAME);
@@ -237,6 +266,7 @@ int main(void)
 		cmocka_unit_test(processes_by_rank), cmocka_unit_test(threads_with_their_numbers),
 		cmocka_unit_test(a_filter),          cmocka_unit_test(events_of_all_threads_of_a_process),
 		cmocka_unit_test(columns_fit),       cmocka_unit_test(names_of_columns),
+		cmocka_unit_test(files_have_a_column_where_there_are_any),
 	};
 
 	return cmocka_run_group_tests_name("top", tests, NULL, NULL);
