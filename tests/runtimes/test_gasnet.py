@@ -160,6 +160,23 @@ def calls_made(running, rank):
     return [line.split() for line in (running.folder / f"calls.{rank}").read_text().splitlines()]
 
 
+def compare_ids(seen):
+    """A team's number is the same in all processes that are in it: that of the job is 0, and each round makes one of
+    all, one of two and one of one."""
+    ranks = collections.defaultdict(set)
+    for rank, calls in seen.items():
+        ids = {}
+        for call in calls:
+            if "team.id" in call["start"]:
+                number = call["start"]["team.id"]
+                assert ids.get(call["start"]["team"], "0") == number, call
+                ranks[number].add(rank)
+            if call["event"] == "GASP_GASNET_TM_SPLIT":
+                ids[call["end"]["newtm"]] = call["end"]["newtm.id"]
+    assert ranks.pop("0") == set(range(RANKS))
+    assert sorted(map(len, ranks.values())) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
 @pytest.mark.parametrize("conduit", ["smp", "mpi"])
 def test_arguments_are_the_programs(job, observe, program, tmp_path, conduit):
     """In order: to whom, how much, which event came of it; also by the ranks of a team that has others."""
@@ -199,4 +216,13 @@ def test_arguments_are_the_programs(job, observe, program, tmp_path, conduit):
     assert wanted == collections.Counter((event["name"], str(event["args"]["peer"]), str(event["args"]["peer_world"]))
                                          for event in events)
     assert made_teams < set(teams) and None in teams
+    compare_ids(seen)
     assert len(teams) > 3 * RANKS  # each process has its own address of a team
+
+
+def test_what_stays_on_its_stack_has_a_return_probe(program):
+    """By their role these could call anything, and then their last instructions would be probed: seven times dearer."""
+    lines = [line.split() for line in gaspbpf.run("list", "-v", "-m", "gasnet", program("smp")).stdout.splitlines()]
+    returns = {words[1]: words[words.index("returns:") + 1] for words in lines if "returns:" in words}
+    stay = [name for name in returns if re.search(r"_Prepare|_progressfn$|_kick", name)]
+    assert len(stay) > 6 and {returns[name] for name in stay} == {"trampoline:"}
