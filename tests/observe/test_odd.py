@@ -160,6 +160,12 @@ def test_every_way_to_end(tmp_path, how, status):
     # exchanged, one function after the other.
     if "return probes have been exchanged" in result.stderr:
         return
+    # Without its first thread the process keeps its probes only as long as no other observer of a function leaves, as
+    # those of other tests do: that calls may be missing is told.
+    told = [window for window in report["blind_windows"] if window["after"] == "the end of its first thread"]
+    assert bool(told) == (how == 5 and gaspbpf.RUNGS[0] != "perf")
+    if told:
+        return
     assert abs(seen["GASP_PTHREAD_MUTEX_LOCK"]["calls"] - seen["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"]) <= 2
 
 

@@ -26,6 +26,8 @@ static void print_window(const struct printer *p, const struct def_window *w)
 		fprintf(p->out, ", after %s", log_safe(w->after));
 	if (w->file)
 		fprintf(p->out, " (%s)", log_safe(path_base(w->file)));
+	if (w->after && !strcmp(w->after, WINDOW_FIRST_THREAD))
+		fputs(", if another observer of the same functions left then", p->out);
 	fputc('\n', p->out);
 }
 
@@ -38,7 +40,7 @@ static void print_windows(void *state, const struct printer *p)
 		if (d->windows[i].runtime) /* withdrawn.c has those */
 			continue;
 		if (!count)
-			printer_heading(p, "  (calls made then, before the probes were in, are in no figure)");
+			printer_heading(p, "  (calls made then, while probes were not in, are in no figure)");
 		if (count++ < LINES_MOST)
 			print_window(p, &d->windows[i]);
 	}

@@ -67,6 +67,23 @@ static void set_name(char **name, const char comm[GB_COMM])
 	*name = copy;
 }
 
+static void note_last_call(struct capture_session *s, const struct gb_life *life, uint64_t time)
+{
+	struct captured_process *p = session_process(s, life->pid);
+
+	if (p && time > p->latest)
+		p->latest = time;
+}
+
+/* It is the process's first thread; others may live on. */
+static void end_first_thread(struct capture_session *s, const struct gb_life *life)
+{
+	struct captured_process *p = session_process(s, life->pid);
+
+	if (p && !p->ended && life->time >= p->born && attach_is_for(s->kernel, life->pid))
+		p->first_left = life->time;
+}
+
 /* The kernel's final word on a thread: what is missing at its end was lost. */
 static void count_thread(struct capture_session *s, const struct gb_life *life)
 {
@@ -78,6 +95,7 @@ static void count_thread(struct capture_session *s, const struct gb_life *life)
 	t = session_thread(s, life->pid, life->tid, life->time);
 	if (!t)
 		return;
+	note_last_call(s, life, t->last_end);
 	session_close_thread(s, t, life->sequence);
 	session_end_announced(s, t, life->time, life->kind == GB_LIFE_OPEN ? GB_END_DETACH : GB_END_EXIT);
 	def = &s->d->threads[t->index];
@@ -115,8 +133,10 @@ static void end_process(struct capture_session *s, const struct gb_life *life)
 	def->has_exit = true;
 	if (!def->name) /* it lived too short to be looked at */
 		set_name(&def->name, life->comm);
-	if (!others && !p->ended)
+	if (!others && !p->ended) {
+		session_tell_first_thread(s, p, life->time);
 		session_end_process(s, p);
+	}
 	if (s->events.exited)
 		s->events.exited(s->events.context, life->pid, life->exit_code);
 }
@@ -127,6 +147,8 @@ void session_apply_late(struct capture_session *s, const struct gb_life *life)
 
 	switch (life->kind) {
 	case GB_LIFE_THREAD:
+		if (life->tid == life->pid)
+			end_first_thread(s, life);
 		count_thread(s, life);
 		t = life->tid < s->threads.room ? s->threads.by_number[life->tid] : NULL;
 		if (t && t->ends && t->ends <= life->time)

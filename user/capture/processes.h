@@ -22,6 +22,9 @@ struct captured_process {
 	uint32_t pid;
 	uint32_t index;          /* in definitions */
 	struct process *process; /* NULL: not looked at yet, or it ended before that */
+	/* ns; its first thread ended, while links for it alone were there (windows.c); 0: it did not. The last call of
+	 * the threads that have ended. */
+	uint64_t first_left, latest;
 	uint64_t started; /* clock ticks after boot, when it was looked at: another process of this number has another;
 			     0: it was not */
 	/*
@@ -76,6 +79,8 @@ struct process_table {
 /* process_table.c */
 /* NULL: there is none of this number. */
 struct captured_process *session_process(struct capture_session *s, uint32_t pid);
+/* windows.c: it has ended, or is not observed any more. */
+void session_tell_first_thread(struct capture_session *s, const struct captured_process *p, uint64_t time);
 /* When the mappings that are known were read (ns); 0: none are. */
 uint64_t session_mapped_ns(const struct captured_process *p);
 /* Its mappings are about to be read by somebody who was told of no change: session_set_process() is next. */

@@ -188,6 +188,9 @@ int capture_finish(struct capture_session *s)
 	capture_drain(s);
 	capture_drain(s);
 	session_close_holes(s, true);
+	for (const struct captured_process *p = s->processes.table; p; p = p->hh.next)
+		if (!p->ended)
+			session_tell_first_thread(s, p, s->d->run.end);
 	err = capture_read_sums(s);
 	if (err)
 		log_warn("calls that are not on the timeline are missing in the profile: %s", strerror(-err));

@@ -13,6 +13,7 @@
 #include "util/log.h"
 
 #define WINDOWS_MOST 4096 /* of one run; the account at its end has all of them */
+#define SOON 1000000      /* ns; the threads of a process that ends do not all end at once */
 
 /* Which functions are meant: those of a file, or those that were withdrawn from a process (NULL: from whichever). */
 struct meant {
@@ -79,6 +80,17 @@ void capture_add_window_of_all(struct capture_session *s, uint64_t from, uint64_
 					   : from > s->d->run.start ? from
 								    : s->d->run.start,
 					   to, after);
+}
+
+/*
+ * The kernel asks whose memory the first thread of a link's process has. Where that has ended (pthread_exit() in
+ * main()), it has none: so when another observer of a function takes its probe out of it, ours goes as well, and nobody
+ * is told. (Linux 6.18: uprobe_multi_link_filter().) It cannot be put in again.
+ */
+void session_tell_first_thread(struct capture_session *s, const struct captured_process *p, uint64_t time)
+{
+	if (p->first_left && p->latest > p->first_left + SOON)
+		capture_add_window(s, p->pid, NULL, p->first_left, time, WINDOW_FIRST_THREAD);
 }
 
 /* To its end. */

@@ -660,6 +660,14 @@ void attach_wait_removed(struct kernel *kernel)
 	dismiss_wait(kernel);
 }
 
+bool attach_is_for(const struct kernel *kernel, pid_t pid)
+{
+	for (size_t i = 0; i < kernel->nlinks; i++)
+		if (kernel->links[i].pid == pid)
+			return true;
+	return false;
+}
+
 size_t attach_count(const struct kernel *kernel)
 {
 	size_t probes = 0;

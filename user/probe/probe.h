@@ -540,5 +540,7 @@ void attach_forget_image(struct kernel *kernel, struct image *image);
 /* Takes all probes out. `progress` (may be NULL) is told how many links of how many are gone. */
 void attach_remove_all(struct kernel *kernel, void (*progress)(size_t done, size_t all));
 size_t attach_count(const struct kernel *kernel); /* probes attached, per link */
+/* Are there links for this process alone? */
+bool attach_is_for(const struct kernel *kernel, pid_t pid);
 
 #endif

@@ -218,6 +218,7 @@ struct def_unseen {
 
 /* A time in which calls of a process were not seen: it could make them, and the probes were not in yet, or were taken
  * out before its end (windows.c). */
+#define WINDOW_FIRST_THREAD "the end of its first thread" /* def_window.after: see capture/windows.c */
 struct def_window {
 	uint32_t process;  /* index */
 	uint64_t from, to; /* ns */
