@@ -9,7 +9,7 @@ import { isFine } from './timeline_paint.js';
 const ARROWS_MOST = 120,
   ARROWS_FEW = 30,
   ARROW_LEAST = 4;
-const WINDOW_MOST = 20000,
+const WINDOW_MOST = 2000,
   PATH_MOST = 4000;
 const xOf = (scene, time) => (time - scene.from) / scene.step / scene.ratio;
 
@@ -125,8 +125,11 @@ export function arrowsInView(scene, arrows, order) {
     found.sort((a, b) => length(b) - length(a));
     return { indices: best(found), all: found.length, exact: true };
   }
-  for (let k = 0; k < order.length && found.length <= ARROWS_MOST; k++) if (inView(order[k])) found.push(order[k]);
-  return { indices: best(found), all: found.length, exact: found.length <= ARROWS_MOST };
+  // Too many to be sorted for each picture: as they are, from the longest on, until there are enough, or upright ones.
+  const enough = (i) => found.length > ARROWS_MOST || (found.length > ARROWS_FEW && !flat(i));
+  let k = 0;
+  for (; k < order.length && !enough(order[k]); k++) if (inView(order[k])) found.push(order[k]);
+  return { indices: best(found), all: found.length, exact: k === order.length };
 }
 
 export function drawArrow(context, scene, arrows, i, colour, strong) {
