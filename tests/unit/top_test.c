@@ -319,9 +319,12 @@ static void told_by_nodes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_by_rank), cmocka_unit_test(threads_with_their_numbers),
-		cmocka_unit_test(a_filter),          cmocka_unit_test(events_of_all_threads_of_a_process),
-		cmocka_unit_test(columns_fit),       cmocka_unit_test(names_of_columns),
+		cmocka_unit_test(processes_by_rank),
+		cmocka_unit_test(threads_with_their_numbers),
+		cmocka_unit_test(a_filter),
+		cmocka_unit_test(events_of_all_threads_of_a_process),
+		cmocka_unit_test(columns_fit),
+		cmocka_unit_test(names_of_columns),
 		cmocka_unit_test(files_have_a_column_where_there_are_any),
 		cmocka_unit_test(told_by_nodes),
 	};
