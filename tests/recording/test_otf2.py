@@ -356,7 +356,7 @@ def test_nobody_elses_folder_is_touched(tmp_path):
     recording = compose(tmp_path / "run.gasp", "process 7 0\n")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").touch()
-    assert "beside it is a folder run" in exported(recording, status=1)
+    assert "there is a folder run, of no archive" in exported(recording, status=1)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run", "run.gasp"]
     assert (tmp_path / "run" / "mine").exists()
 
@@ -415,7 +415,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path):
         text = "".join(call(7 + i % 2, i * 10, i * 10 + 9, "work") for i in range(calls))
         recording = compose(tmp_path / f"{calls}.gasp", "process 7 0\nthread 7 8\n" + text)
         used.append(most_memory("export", recording, "-o", tmp_path / f"{calls}.otf2"))
-    assert used[1] < used[0] + 4096
+    assert used[1] < used[0] + 4096 and used[1] < 36 << 10
 
 
 # --- jobs -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ belong together."""
 import collections
 import csv
 import gzip
+import random
 import re
 import subprocess
 
@@ -138,6 +139,36 @@ def test_in_one_order_of_time(tmp_path):
     path = exported(compose(tmp_path / "run.gasp", text))
     times = [line.split(" ")[1] for line in path.read_text().splitlines() if re.match("[56] ", line)]
     assert len(times) == 800 and times == sorted(times, key=float)
+
+
+@files
+def test_each_thread_keeps_its_order(tmp_path):
+    """Of a recording of many pieces, each of which is told in several parts: losses and calls that last for long stand
+    where the list of events, which is not merged, has them."""
+    any_of, names = random.Random(1), ("buf", "datatype", "comm", "comm.id", "count", "tag", "dest")
+    count, text = 21_000, "process 1 0\n" + "".join(f"thread 1 {tid}\n" for tid in range(2, 6))
+    for i in range(count):
+        at, large = i * 100, {name: any_of.getrandbits(62) for name in names}
+        text += call(1, at, at + 90, "MPI_Send", **large) + call(2, at + 7, at + 50, "other", depth=1)
+        if i % 500 == 499:
+            text += f"lost 3 {i}\n" + call(3, at - 40_000, at + 9, "work")
+        if i % 3000 == 2999:
+            text += call(2, at - 290_000, at + 60, "work") + "lost 4 1\n" + call(4, at, at + 1, "work")
+    text += "".join(call(5, i * 100 + 3, i * 100 + 4, "work") for i in range(0, count, 3))  # written later
+    recording = compose(tmp_path / "run.gasp", text)
+    listed = tmp_path / "run.events"
+    assert gaspbpf.run("export", recording, "-o", listed).returncode == 0
+    kinds = {"START": "5", "END": "6", "LOST": "11"}
+    expected, found, times = collections.defaultdict(list), collections.defaultdict(list), []
+    for line in listed.read_text().splitlines():
+        time, _, thread, kind, *_ = line.split(" ")
+        expected[int(thread.split(":")[1]) - 1].append((kinds[kind], time))
+    for line in exported(recording).read_text().splitlines():
+        kind, time, _, lane, *_ = (line + "   ").split(" ")
+        if kind in kinds.values():
+            found[int(lane[1:].split(".")[0])].append((kind, time))
+            times.append(float(time))
+    assert found == expected and times == sorted(times)
 
 
 @files

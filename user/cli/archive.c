@@ -60,15 +60,38 @@ static int remove_folder(int beside, const char *name)
 	return error ?: unlinkat(beside, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
+/* A folder with the name of the output itself: is it an earlier archive? */
+static bool is_earlier(const struct writer *w, const char *name)
+{
+	int fd = w->exporter->is_earlier ? openat(w->beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+					 : -1;
+	bool is = fd >= 0 && w->exporter->is_earlier(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
 /* Is there a folder of this name that no archive of this output has made? */
 static bool is_somebody_elses(const struct writer *w, const char *name)
 {
 	struct stat folder, output;
 
-	return strcmp(name, path_base(w->path)) && !fstatat(w->beside, name, &folder, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISDIR(folder.st_mode) &&
-	       (fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) || !S_ISREG(output.st_mode) ||
-		!output.st_size);
+	if (fstatat(w->beside, name, &folder, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(folder.st_mode))
+		return false;
+	if (!strcmp(name, path_base(w->path)))
+		return !is_earlier(w, name);
+	return fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) || !S_ISREG(output.st_mode) ||
+	       !output.st_size;
+}
+
+static int may_take_place(const struct writer *w, const char *name)
+{
+	if (!is_somebody_elses(w, name))
+		return 0;
+	log_error("%s: there is a folder %s, of no archive of that name: choose another name", log_safe(w->path),
+		  log_safe(name));
+	return -EEXIST;
 }
 
 static int take_place(const struct writer *w, const char *name)
@@ -76,11 +99,6 @@ static int take_place(const struct writer *w, const char *name)
 	struct stat there;
 	int error = 0;
 
-	if (is_somebody_elses(w, name)) {
-		log_error("%s: beside it is a folder %s, of no archive of that name: choose another name",
-			  log_safe(w->path), log_safe(name));
-		return -EEXIST;
-	}
 	if (!fstatat(w->beside, name, &there, AT_SYMLINK_NOFOLLOW) && S_ISDIR(there.st_mode))
 		error = remove_folder(w->beside, name);
 	if (!error && renameat(w->own, name, w->beside, name))
@@ -139,10 +157,18 @@ static int say_not_made(const struct writer *w, int error)
 	return -error;
 }
 
+/* Where the output is to be, which may be a folder itself; malloc'ed, NULL: no memory. */
+static char *folder_around(const char *path)
+{
+	size_t length = path_base(path) - path;
+
+	return length ? strndup(path, length) : strdup(".");
+}
+
 /* A folder of its own, in which the process then is. */
 static int make_own(struct writer *w)
 {
-	char *folder = path_folder(w->path);
+	char *folder = folder_around(w->path);
 
 	if (folder)
 		w->beside = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -185,6 +211,8 @@ static int write_own(struct writer *w)
 
 	if (!error)
 		error = w->exporter->write(recording, w->own, w->spare, w->path);
+	if (!error)
+		error = each_entry(w, may_take_place, true) ?: each_entry(w, may_take_place, false);
 	if (!error)
 		error = each_entry(w, take_place, true) ?: each_entry(w, take_place, false);
 	return error;
