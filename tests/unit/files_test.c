@@ -38,7 +38,11 @@ static int set_up(void **state)
 {
 	static char no_name[] = "";
 	static struct value open[] = {
-		{ .name = no_name, .meaning = MEANING_PATH, .form = FORM_TEXT, .width = GB_U64, .element = GB_PATH_TEXT },
+		{ .name = no_name,
+		  .meaning = MEANING_PATH,
+		  .form = FORM_TEXT,
+		  .width = GB_U64,
+		  .element = GB_PATH_TEXT },
 		{ .name = no_name, .meaning = MEANING_FD, .width = GB_S32, .slot = RESULT, .at_return = true },
 	};
 	static struct value closed = { .name = no_name, .meaning = MEANING_CLOSED, .width = GB_S32 };

@@ -263,9 +263,12 @@ static void names_of_columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_by_rank), cmocka_unit_test(threads_with_their_numbers),
-		cmocka_unit_test(a_filter),          cmocka_unit_test(events_of_all_threads_of_a_process),
-		cmocka_unit_test(columns_fit),       cmocka_unit_test(names_of_columns),
+		cmocka_unit_test(processes_by_rank),
+		cmocka_unit_test(threads_with_their_numbers),
+		cmocka_unit_test(a_filter),
+		cmocka_unit_test(events_of_all_threads_of_a_process),
+		cmocka_unit_test(columns_fit),
+		cmocka_unit_test(names_of_columns),
 		cmocka_unit_test(files_have_a_column_where_there_are_any),
 	};
 

@@ -8,6 +8,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@
 #define INTERVAL 1000000000ULL
 #define LEAST_INTERVAL 200000000ULL /* ns */
 #define MOST_INTERVAL 60000000000ULL
-#define TOKEN 16 /* bytes */
+#define TOKEN 16          /* bytes */
+#define LAST_WORD_MS 1000 /* so long may readers take to read the last message */
 
 struct options {
 	struct choice choice;
@@ -252,7 +254,18 @@ static void watch(struct run *r)
 	launchers_finish(r->looking.job.launchers);
 	looking_look(&r->looking, true);
 	tell(r);
-	http_step(r->http);
+}
+
+/* Whoever is slow misses it. */
+static void finish_telling(struct run *r)
+{
+	struct pollfd ready = { .fd = http_fd(r->http), .events = POLLIN };
+	uint64_t until = clock_monotonic() + LAST_WORD_MS * 1000000ULL;
+
+	do {
+		http_step(r->http);
+		poll(&ready, 1, 10);
+	} while (!http_streams_are_told(r->streams) && clock_monotonic() < until);
 }
 
 static int start_command(struct run *r)
@@ -279,6 +292,7 @@ static int observe(struct run *r, struct options *o)
 	fprintf(stderr, "gaspbpf: open %s/?token=%s\n", http_address(r->http), r->token);
 	watch(r);
 	job_leave(&looking->job, NULL);
+	finish_telling(r);
 	looking_wait_for_command(looking, r->interrupted);
 	if (looking->job.command && !looking->job.command_ended)
 		log_warn("%d runs on: 'kill %d' ends it", looking->job.command, looking->job.command);

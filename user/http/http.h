@@ -60,6 +60,8 @@ void http_streams_free(struct http_streams *streams);
 enum MHD_Result http_stream(struct http_streams *streams, struct MHD_Connection *connection);
 /* One message, without line ends. Whoever has not read the one before to its end misses those between. 0 or -ENOMEM. */
 int http_streams_tell(struct http_streams *streams, const char *data, size_t size);
+/* Has everybody read the newest to its end? */
+bool http_streams_are_told(const struct http_streams *streams);
 size_t http_streams_readers(const struct http_streams *streams);
 
 #endif

@@ -157,6 +157,17 @@ int http_streams_tell(struct http_streams *streams, const char *data, size_t siz
 	return 0;
 }
 
+bool http_streams_are_told(const struct http_streams *streams)
+{
+	for (size_t i = 0; i < READERS; i++) {
+		const struct reader *reader = streams->readers[i];
+
+		if (reader && !(reader->number == streams->number && reader->waits))
+			return false;
+	}
+	return true;
+}
+
 size_t http_streams_readers(const struct http_streams *streams)
 {
 	size_t count = 0;
