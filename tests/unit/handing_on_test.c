@@ -46,12 +46,13 @@ static int hear_call(void *context, const struct related_call *call, const struc
 	return heard->refuses && heard->calls >= heard->refuses ? -EIO : 0;
 }
 
-static int hear_message(void *context, const struct related_call *sends, const struct related_call *receives)
+static int hear_message(void *context, const struct related_call *sends, const struct related_call *receives,
+			uint64_t bytes)
 {
 	struct heard *heard = context;
 
 	heard->messages++;
-	add(heard, sends->start ^ receives->end);
+	add(heard, sends->start ^ receives->end ^ bytes);
 	return 0;
 }
 
@@ -97,7 +98,7 @@ static int tell(const struct relations_ops *ops, struct related_call *crowd, siz
 		if (!error)
 			error = ops->call(ops->context, &call, i % 4 ? NULL : &waited);
 		if (!error && ops->message && i % 3 == 0)
-			error = ops->message(ops->context, &call, &other);
+			error = ops->message(ops->context, &call, &other, 1000 + i);
 		if (!error && ops->meeting && i % 10 == 0)
 			error = ops->meeting(ops->context, &meeting);
 	}

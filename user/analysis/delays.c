@@ -172,7 +172,7 @@ static int call(void *state, const struct related_call *call, const struct waite
 	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);
 }
 
-static int message(void *state, const struct related_call *sends, const struct related_call *receives)
+static int message(void *state, const struct related_call *sends, const struct related_call *receives, uint64_t bytes)
 {
 	struct delays *s = state;
 

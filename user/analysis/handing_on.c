@@ -31,6 +31,7 @@ struct told {
 		};
 		struct {
 			struct related_call sends, receives;
+			uint64_t bytes;
 		};
 		struct meeting meeting;
 		struct {
@@ -76,7 +77,7 @@ static int tell_one(const struct made_analysis *one, struct told *told)
 	case TOLD_WAIT:
 		return ops->call ? ops->call(one->state, &told->call, &told->waited) : 0;
 	case TOLD_MESSAGE:
-		return ops->message ? ops->message(one->state, &told->sends, &told->receives) : 0;
+		return ops->message ? ops->message(one->state, &told->sends, &told->receives, told->bytes) : 0;
 	case TOLD_PASS:
 		return ops->pass ? ops->pass(one->state, told->pass.thread, told->pass.time) : 0;
 	case TOLD_GO_ON:
@@ -194,15 +195,17 @@ static int put_call(void *context, const struct related_call *call, const struct
 	return 0;
 }
 
-static int put_message(void *context, const struct related_call *sends, const struct related_call *receives)
+static int put_message(void *context, const struct related_call *sends, const struct related_call *receives,
+		       uint64_t bytes)
 {
 	int error;
-	struct told *told = put(context, TOLD_MESSAGE, ROOM_OF(receives), &error);
+	struct told *told = put(context, TOLD_MESSAGE, ROOM_OF(bytes), &error);
 
 	if (!told)
 		return error;
 	told->sends = *sends;
 	told->receives = *receives;
+	told->bytes = bytes;
 	return 0;
 }
 

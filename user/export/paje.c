@@ -287,7 +287,8 @@ static bool is_chosen(const struct paje *p, const struct related_call *call)
 }
 
 /* Two records of a message: where it begins, and where it ends. */
-static int note_message(void *context, const struct related_call *sends, const struct related_call *receives)
+static int note_message(void *context, const struct related_call *sends, const struct related_call *receives,
+			uint64_t bytes)
 {
 	struct paje *p = context;
 	int error;

@@ -135,7 +135,8 @@ static void count(struct reading *r, uint32_t clock, bool violated)
 	r->bounds->violated[clock] += violated;
 }
 
-static int note_message(void *context, const struct related_call *sends, const struct related_call *receives)
+static int note_message(void *context, const struct related_call *sends, const struct related_call *receives,
+			uint64_t bytes)
 {
 	struct reading *r = context;
 	uint32_t late = r->clocks[receives->thread], early = r->clocks[sends->thread];

@@ -62,6 +62,12 @@ int recording_leave_out(struct recording *r, uint32_t process)
 	return choose_late(r);
 }
 
+void recording_chosen_time(const struct recording *r, uint64_t *from, uint64_t *to)
+{
+	*from = r->choice.from;
+	*to = r->choice.to;
+}
+
 bool recording_has_chosen(const struct recording *r, uint32_t thread, uint64_t start, uint64_t end)
 {
 	return !reader_leaves_out(r, thread, start, end);

@@ -563,6 +563,8 @@ int recording_choose(struct recording *recording, const struct recording_choice 
 int recording_leave_out(struct recording *recording, uint32_t process);
 /* How many calls were left out, for whatever reason, of those that were read chunk by chunk. */
 uint64_t recording_left_out(const struct recording *recording);
+/* ns; 0 and UINT64_MAX: all. */
+void recording_chosen_time(const struct recording *recording, uint64_t *from, uint64_t *to);
 bool recording_has_chosen(const struct recording *recording, uint32_t thread, uint64_t start, uint64_t end);
 /* As recording_again(), but with what was left out by choice: to find out what belongs together. */
 struct recording *recording_whole(struct recording *recording);

@@ -242,8 +242,7 @@ static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
 	op->end = span->end;
 	op->target = -1;
 	op->sent = op->received = -1;
-	/* Nobody but plug-ins wants to know how much it was. */
-	if (!sim->teller && op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
+	if ((!sim->teller || sim->measures) && op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
 		measure_payload(op, span);
 	sim->counts.ops++;
 	*error = connect(sim, op, span);

@@ -335,6 +335,7 @@ struct sim {
 	unsigned scenarios;       /* so many are computed, from the first on */
 	struct kept_groups *kept; /* NULL: nobody simulates it again */
 	struct teller *teller;    /* NULL: nobody wants to know what belongs together (relations.c) */
+	bool measures;            /* ... and how much of it; plug-ins always want to */
 	bool doubts_clocks;       /* relations_doubt_clocks() */
 	uint64_t doubt;           /* ns; likewise */
 	struct recording *recording;

@@ -186,7 +186,7 @@ static int tell_message(const struct teller *teller, const struct related_call *
 	if (!mine || mine->is_send || mine->alone || !mine->other)
 		return 0;
 	sends = call_of_half(mine->other);
-	return teller->ops->message(teller->ops->context, &sends, receives);
+	return teller->ops->message(teller->ops->context, &sends, receives, mine->other->bytes ?: mine->bytes);
 }
 
 static int tell_messages(const struct teller *teller, const struct op *op)
@@ -545,6 +545,7 @@ int relations_read(struct relations *relations, const struct relations_ops *ops,
 			   .kept = &relations->kept,
 			   .doubts_clocks = relations->doubts_clocks,
 			   .doubt = relations->doubt,
+			   .measures = ops->measures,
 			   .teller = &teller };
 	int error = run(&sim);
 
@@ -595,23 +596,28 @@ static bool has_peer(const struct def_probe *probe)
 	return false;
 }
 
+bool relations_possible_of(const struct def_probe *probe)
+{
+	if (has_peer(probe) || probe->marks & (MARK_EXPOSURE | MARK_ACCESS | MARK_SHARE))
+		return true;
+	switch (probe->role) {
+	case ROLE_BARRIER:
+	case ROLE_COLLECTIVE:
+	case ROLE_NOTIFY:
+	case ROLE_SEND:
+	case ROLE_RECV:
+	case ROLE_EXCHANGE:
+	case ROLE_ACQUIRE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool relations_possible(const struct definitions *d)
 {
-	for (size_t i = 0; i < d->nprobes; i++) {
-		if (has_peer(&d->probes[i]) || d->probes[i].marks & (MARK_EXPOSURE | MARK_ACCESS | MARK_SHARE))
+	for (size_t i = 0; i < d->nprobes; i++)
+		if (relations_possible_of(&d->probes[i]))
 			return true;
-		switch (d->probes[i].role) {
-		case ROLE_BARRIER:
-		case ROLE_COLLECTIVE:
-		case ROLE_NOTIFY:
-		case ROLE_SEND:
-		case ROLE_RECV:
-		case ROLE_EXCHANGE:
-		case ROLE_ACQUIRE:
-			return true;
-		default:
-			break;
-		}
-	}
 	return false;
 }

@@ -106,14 +106,17 @@ struct relations_ops {
 	int (*work)(void *context, const struct related_work *work);
 	/* A call, that waited for somebody; NULL: for nobody, as far as is known. */
 	int (*call)(void *context, const struct related_call *call, const struct waited *waited);
-	/* A message, after the call in which it was received: that may be one that waits for it. */
-	int (*message)(void *context, const struct related_call *sends, const struct related_call *receives);
+	/* A message, after the call in which it was received: that may be one that waits for it. bytes: 0: not known,
+	 * or nobody measures. */
+	int (*message)(void *context, const struct related_call *sends, const struct related_call *receives,
+		       uint64_t bytes);
 	/* Before all calls of it. */
 	int (*meeting)(void *context, const struct meeting *meeting);
 	/* The thread may let others of its team go on: what it did until then has been told. */
 	int (*pass)(void *context, uint32_t thread, uint64_t time);
 	int (*go_on)(void *context, const struct gone_on *gone_on);
 	void *context;
+	bool measures; /* message() is to be told the bytes: that takes some time */
 };
 
 /* Of one recording: what is found out by a first reading is kept for the next. */
@@ -167,5 +170,7 @@ int relations_relieve(struct relations *relations, const struct relief *reliefs,
 
 /* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
 bool relations_possible(const struct definitions *d);
+/* The same of one probe. */
+bool relations_possible_of(const struct def_probe *probe);
 
 #endif
