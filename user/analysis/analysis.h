@@ -36,6 +36,7 @@
 #include "analysis/grouping.h"
 #include "analysis/profile_data.h"
 #include "analysis/report.h"
+#include "analysis/told.h"
 #include "simulate/relations.h"
 #include "timeline/timeline.h"
 
@@ -92,7 +93,11 @@ struct analysis {
 	bool (*figure)(void *state, const struct report *r, const char *name, double *value);
 	void (*print)(void *state, const struct printer *p);
 	void (*json)(void *state, const struct report *r, struct json *j); /* the value of its key, one */
-	void (*free)(void *state);                                         /* also where begin() failed */
+	/* What it has to draw (told.h). Likewise as often as somebody asks. */
+	int (*tell)(void *state, const struct report *r, const struct report_teller *teller);
+	/* Once, after begin(): somebody wants to know what goes up and down. */
+	void (*watch)(void *state, const struct report_watch *watch);
+	void (*free)(void *state); /* also where begin() failed */
 };
 
 /* An analysis that is made, and what is its own. */
@@ -118,6 +123,7 @@ struct reporter {
 	size_t count;
 	bool some; /* only those that were chosen are told */
 	struct grouping grouping;
+	struct report_watch watch; /* told.h */
 	struct report report;
 	bool finished; /* report is made */
 };

@@ -394,6 +394,37 @@ static void put_findings(void *state, const struct report *r, struct json *j)
 	json_end_array(j);
 }
 
+static int tell_finding(const struct report *r, size_t index, const struct report_teller *to)
+{
+	const struct finding *f = &r->findings[index];
+	bool placed = f->has_site && f->site < r->d->nsites;
+	char *place = placed ? site_place(r->d, f->site) : NULL;
+	const struct told_finding told = {
+		.number = (unsigned)index + 1,
+		.kind = f->kind,
+		.text = f->text,
+		.thread = f->thread,
+		.place = place,
+		.has_gain = f->has_gain,
+		.gain = f->gain,
+		.instances = f->instances,
+		.ninstances = f->ninstances,
+	};
+	int error = placed && !place ? -ENOMEM : to->finding(to->context, &told);
+
+	free(place);
+	return error;
+}
+
+static int tell_findings(void *state, const struct report *r, const struct report_teller *to)
+{
+	int error = 0;
+
+	for (size_t i = 0; to->finding && i < r->nfindings && !error; i++)
+		error = tell_finding(r, i, to);
+	return error;
+}
+
 /* What the best of them would give, at most, of the run; how much is lost, of all calls. */
 static bool figure(void *state, const struct report *r, const char *name, double *value)
 {
@@ -420,4 +451,5 @@ const struct analysis analysis_findings = {
 	.figure = figure,
 	.print = print_findings,
 	.json = put_findings,
+	.tell = tell_findings,
 };

@@ -433,9 +433,17 @@ static void change_program(struct memory *m, struct heap *heap, uint64_t time)
 	heap->executed = next_program(m->d, heap->process, time);
 }
 
-static int event(void *state, const struct definitions *d, const struct event *event)
+static void tell_live(const struct memory *m, struct heap *heap, uint64_t time)
 {
-	struct memory *m = state;
+	if (!m->watch.level || heap->live == heap->told)
+		return;
+	heap->told = heap->live;
+	m->watch.level(m->watch.context, LEVEL_MEMORY, heap->process, heap->probe, time, heap->live);
+}
+
+/* of: its heap; NO_INDEX: it is of none. */
+static int take_event(struct memory *m, const struct definitions *d, const struct event *event, uint32_t *of)
+{
 	const struct memory_probe *probe = memory_probe_of(m, event->span->probe);
 	struct memory_thread *thread;
 	struct open_call *call = NULL, only;
@@ -449,6 +457,7 @@ static int event(void *state, const struct definitions *d, const struct event *e
 	heap = heap_of(m, probe, event);
 	if (heap == NO_INDEX)
 		return m->nheaps == HEAPS_MOST ? 0 : -ENOMEM;
+	*of = heap;
 	m->heaps[heap].until = event->time;
 	thread = &m->threads[event->span->thread];
 	if (event->time >= m->heaps[heap].executed)
@@ -477,6 +486,22 @@ static int event(void *state, const struct definitions *d, const struct event *e
 	else
 		m->crowded++;
 	return 0;
+}
+
+static int event(void *state, const struct definitions *d, const struct event *event)
+{
+	uint32_t heap = NO_INDEX;
+	struct memory *m = state;
+	int error = take_event(m, d, event, &heap);
+
+	if (!error && heap != NO_INDEX)
+		tell_live(m, &m->heaps[heap], event->time);
+	return error;
+}
+
+static void watch(void *state, const struct report_watch *watch)
+{
+	((struct memory *)state)->watch = *watch;
 }
 
 static int gap(void *state, const struct definitions *d, const struct gap *gap)
@@ -537,5 +562,6 @@ const struct analysis analysis_memory = {
 	.end = memory_end,
 	.print = memory_print,
 	.json = memory_json,
+	.watch = watch,
 	.free = memory_free,
 };

@@ -23,6 +23,7 @@ struct heap {
 	uint32_t probe;   /* one whose model it is of */
 	struct blocks blocks;
 	uint64_t live, peak, peak_time; /* bytes; ns */
+	uint64_t told;                  /* live, to who watches */
 	uint64_t blocks_given, bytes_given, blocks_freed;
 	uint64_t from_before;       /* freed now, of unknown size */
 	uint64_t unsized;           /* blocks given whose bytes are not known */
@@ -116,6 +117,7 @@ struct memory {
 	unsigned slot;
 	uint64_t slot_end;
 	size_t alive; /* blocks of all heaps */
+	struct report_watch watch;
 	uint64_t crowded;
 
 	uint64_t end;         /* ns */

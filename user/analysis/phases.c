@@ -523,5 +523,6 @@ const struct analysis analysis_phases = {
 	.end = end,
 	.print = phases_print,
 	.json = phases_put,
+	.tell = phases_tell_ranges,
 	.free = phases_free,
 };

@@ -194,6 +194,9 @@ char *blame_text(const struct phases *s, const struct iterating *it, const struc
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room);
 
+/* phases_ranges.c */
+int phases_tell_ranges(void *state, const struct report *r, const struct report_teller *to);
+
 /* phases_print.c */
 void phases_print(void *state, const struct printer *p);
 void phases_put(void *state, const struct report *r, struct json *j);

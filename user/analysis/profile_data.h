@@ -8,6 +8,7 @@
 #include "account/account.h"
 #include "analysis/index.h"
 #include "analysis/profile.h"
+#include "analysis/told.h"
 #include "meaning/value.h"
 #include "recording/labels.h"
 
@@ -220,10 +221,7 @@ struct finding {
 	bool has_gain;
 	uint64_t gain; /* ns: what the run would be shorter by without it, simulated, or a bound of that */
 	/* Some of what it is about, the worst first: when, and whom it hit. Its owner's. */
-	const struct finding_instance {
-		uint64_t start, end; /* ns */
-		uint32_t thread;
-	} * instances;
+	const struct finding_instance *instances;
 	size_t ninstances;
 	const struct people *culprits, *victims; /* its owner's; NULL: the thread is the only one */
 	double level;                            /* that it is chance; 0: what its kind has (findings_evidence.c) */

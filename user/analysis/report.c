@@ -167,6 +167,8 @@ static int begin(struct reporter *r, const struct definitions *d, bool ordered)
 		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
 		if (error)
 			return error;
+		if (one->is->watch && r->watch.level)
+			one->is->watch(one->state, &r->watch);
 	}
 	profile_tell(r->profile, r->all, r->count);
 	return 0;

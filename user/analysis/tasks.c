@@ -155,28 +155,52 @@ static int tell_init(struct task_event *t)
 	return 0;
 }
 
+static int take_event(struct task_event *t)
+{
+	switch (t->probe->role) {
+	case ROLE_WAIT:
+		return tell_wait(t);
+	case ROLE_INIT:
+		return tell_init(t);
+	case ROLE_TRANSFER:
+		return tasks_tell_transfer(t);
+	case ROLE_COPY:
+		return tasks_tell_copy(t);
+	default:
+		return tell_step(t);
+	}
+}
+
+static void tell_level(const struct task_event *t, enum report_level level, uint64_t now, uint64_t *told)
+{
+	if (now == *told)
+		return;
+	*told = now;
+	t->s->watch.level(t->s->watch.context, level, t->pool->process, t->pool->model, t->event->time, now);
+}
+
 static int tell_event(void *state, const struct definitions *d, const struct event *event)
 {
 	struct tasks *s = state;
 	struct task_event t = { .s = s, .event = event, .span = event->span, .probe = &d->probes[event->span->probe] };
+	int error;
 
 	if (thread_is_left_out(d, event->span->thread))
 		return 0;
 	t.call = task_calls_of(&s->calls, event->span->probe);
 	if (!t.call)
 		return -ENOMEM;
-	switch (t.probe->role) {
-	case ROLE_WAIT:
-		return tell_wait(&t);
-	case ROLE_INIT:
-		return tell_init(&t);
-	case ROLE_TRANSFER:
-		return tasks_tell_transfer(&t);
-	case ROLE_COPY:
-		return tasks_tell_copy(&t);
-	default:
-		return tell_step(&t);
-	}
+	error = take_event(&t);
+	if (error || !s->watch.level || !t.pool)
+		return error;
+	tell_level(&t, LEVEL_READY, t.pool->ready, &t.pool->told_ready);
+	tell_level(&t, LEVEL_BLOCKED, t.pool->blocked, &t.pool->told_blocked);
+	return 0;
+}
+
+static void watch(void *state, const struct report_watch *watch)
+{
+	((struct tasks *)state)->watch = *watch;
 }
 
 static int tell_gap(void *state, const struct definitions *d, const struct gap *gap)
@@ -310,5 +334,6 @@ const struct analysis analysis_tasks = {
 	.end = end,
 	.print = tasks_print,
 	.json = tasks_json,
+	.watch = watch,
 	.free = forget_all,
 };

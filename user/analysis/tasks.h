@@ -154,6 +154,7 @@ struct task_pool {
 	uint64_t begin, last; /* from the first task that was heard of to the last one's end */
 	uint64_t now;
 	uint64_t free, ready, blocked, waiting; /* at this time: workers, tasks, tasks, threads of the program */
+	uint64_t told_ready, told_blocked;      /* to who watches */
 	/* How long a worker that was free all the time would have been idle for each reason, up to now; and up to
 	 * `last`. alone: beside those that are known already. */
 	double passed[IDLES], passed_at_last[IDLES];
@@ -211,7 +212,8 @@ struct tasks {
 	uint32_t *order; /* members that are workers, by pool, least busy first */
 	size_t nworkers;
 	uint32_t *kind_order; /* kinds, by pool, the most time first */
-	uint64_t *gaps;       /* by process: lost calls of whatever event, as the threads' gaps tell */
+	struct report_watch watch;
+	uint64_t *gaps; /* by process: lost calls of whatever event, as the threads' gaps tell */
 	size_t ngaps;
 };
 
