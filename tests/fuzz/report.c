@@ -70,6 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (const struct exporter *const *e = exporters; *e; e++)
 		if (!(*e)->is_archive) /* it would have to be a process of its own in a folder of its own */
 			(*e)->write(r, null, spare, "input");
+	for (const struct exporter *const *e = exporters; *e; e++)
+		if ((*e)->extras)
+			(*e)->write_with(r, null, spare, "input", (*e)->extras);
 	recording_close(r);
 	return 0;
 }

@@ -63,14 +63,18 @@ static int tell(const struct reading *r, enum arrow_kind kind, const struct rela
 			       .to = to->thread,
 			       .kind = kind };
 
-	if (from->thread == to->thread || !is_chosen(r, from) || !is_chosen(r, to))
+	if (!r->ops->arrow || from->thread == to->thread || !is_chosen(r, from) || !is_chosen(r, to))
 		return 0;
 	return r->ops->arrow(r->ops->context, &arrow);
 }
 
-static int tell_message(void *context, const struct related_call *sends, const struct related_call *receives)
+static int tell_message(void *context, const struct related_call *sends, const struct related_call *receives,
+			uint64_t bytes)
 {
-	return tell(context, ARROW_MESSAGE, sends, receives, sends->end, sends->start);
+	const struct reading *r = context;
+	int error = r->ops->message ? r->ops->message(r->ops->context, sends, receives, bytes) : 0;
+
+	return error ?: tell(r, ARROW_MESSAGE, sends, receives, sends->end, sends->start);
 }
 
 static int tell_wait(void *context, const struct related_call *call, const struct waited *waited)
@@ -94,9 +98,11 @@ static int tell_work(void *context, const struct related_work *work)
 int arrows_read(struct relations *relations, const struct recording *chosen, const struct arrows_ops *ops)
 {
 	struct reading reading = { chosen, ops };
-	struct relations_ops told = {
-		.call = tell_wait, .message = tell_message, .work = ops->work ? tell_work : NULL, .context = &reading
-	};
+	struct relations_ops told = { .call = tell_wait,
+				      .message = tell_message,
+				      .work = ops->work ? tell_work : NULL,
+				      .context = &reading,
+				      .measures = ops->message };
 
 	return relations_read(relations, &told, NULL, NULL);
 }

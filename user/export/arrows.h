@@ -32,8 +32,10 @@ struct arrow {
 };
 
 struct arrows_ops {
-	int (*arrow)(void *context, const struct arrow *arrow);
-	/* As those of relations_ops, a call before its arrow; may be NULL. */
+	int (*arrow)(void *context, const struct arrow *arrow); /* NULL: none are wanted */
+	/* As those of relations_ops, a call or message before its arrow; may be NULL. */
+	int (*message)(void *context, const struct related_call *sends, const struct related_call *receives,
+		       uint64_t bytes);
 	int (*call)(void *context, const struct related_call *call, const struct waited *waited);
 	int (*work)(void *context, const struct related_work *work);
 	void *context;

@@ -4,6 +4,8 @@
  *
  * An arrow is a pair of events, its begin ("ph":"s") and its end ("ph":"f"), with one id. A viewer ties each to the
  * call of that track that is in progress at its time ("bp":"e").
+ *
+ * The same reading tells the counters of messages (chrome_counters.h).
  */
 #include "export/chrome_arrows.h"
 
@@ -18,11 +20,13 @@
 
 struct chrome_arrows {
 	struct recording *recording, *whole; /* what was chosen of it, and all of it */
+	struct chrome_counters *counters;    /* that are told of messages; NULL: none */
+	bool *related, any_related;          /* by probe: its calls may have to do with others; of one of them */
 	struct relations *relations;
 	struct spool *spool;
 	struct heap found;
 	pthread_t thread;
-	bool apart; /* it runs */
+	bool begun, apart; /* it runs, in a thread of its own */
 	int error;
 
 	struct json *json;
@@ -45,35 +49,64 @@ static int keep(void *context, const struct arrow *arrow)
 	return piece->failed ? -ENOMEM : 0;
 }
 
+/* Of messages, for the counters. */
+static int count_message(void *context, const struct related_call *sends, const struct related_call *receives,
+			 uint64_t bytes)
+{
+	struct chrome_arrows *a = context;
+
+	return chrome_counters_message(a->counters, sends->thread, sends->start, receives->end, bytes);
+}
+
 static void *find(void *context)
 {
 	struct chrome_arrows *a = context;
-	const struct arrows_ops ops = { .arrow = keep, .context = a };
+	const struct arrows_ops ops = {
+		.arrow = a->spool ? keep : NULL, .message = a->counters ? count_message : NULL, .context = a
+	};
+
 
 	a->error = arrows_read(a->relations, a->recording, &ops);
 	return NULL;
 }
 
-struct chrome_arrows *chrome_arrows_find(struct recording *recording, int spare)
+struct chrome_arrows *chrome_arrows_new(struct recording *recording, int spare, struct chrome_counters *counters)
 {
+	const struct definitions *d = recording_definitions(recording);
 	struct chrome_arrows *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
 	a->recording = recording;
-	if (spare < 0 || !relations_possible(recording_definitions(recording)))
-		return a;
-	a->spool = spool_new(spare);
+	a->counters = counters;
+	a->related = calloc(d->nprobes + 1, sizeof(*a->related));
+	a->spool = spare < 0 ? NULL : spool_new(spare);
 	a->whole = recording_whole(recording);
 	a->relations = a->whole ? relations_new(a->whole) : NULL;
-	if (!a->spool || !a->relations) {
+	if (!a->related || !a->relations || (spare >= 0 && !a->spool)) {
 		chrome_arrows_free(a);
 		return NULL;
 	}
+	for (size_t i = 0; i < d->nprobes; i++) {
+		a->related[i] = relations_possible_of(&d->probes[i]);
+		a->any_related |= a->related[i];
+	}
+	return a;
+}
+
+/* It takes long, and is done only where there is a call that others may have to do with. */
+static void begin(struct chrome_arrows *a)
+{
+	a->begun = true;
 	a->apart = !pthread_create(&a->thread, NULL, find, a);
 	if (!a->apart)
 		find(a);
-	return a;
+}
+
+void chrome_arrows_meet(struct chrome_arrows *a, const struct span *span)
+{
+	if (!a->begun && a->related[span->probe])
+		begin(a);
 }
 
 /* --- putting them ------------------------------------------------------------- */
@@ -125,6 +158,9 @@ static void wait_for_thread(struct chrome_arrows *a)
 
 int chrome_arrows_put(struct chrome_arrows *a, struct json *json, arrow_place_fn place, void *context)
 {
+	/* Messages may be under way while none of their calls is in the file. */
+	if (!a->begun && a->any_related && a->counters && recording_left_out(a->recording))
+		begin(a);
 	wait_for_thread(a);
 	if (a->error || !a->spool)
 		return a->error;
@@ -143,5 +179,6 @@ void chrome_arrows_free(struct chrome_arrows *a)
 	recording_close(a->whole);
 	heap_free(&a->found);
 	spool_free(a->spool);
+	free(a->related);
 	free(a);
 }

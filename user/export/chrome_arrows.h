@@ -5,6 +5,7 @@
 #ifndef GASPBPF_EXPORT_CHROME_ARROWS_H
 #define GASPBPF_EXPORT_CHROME_ARROWS_H
 
+#include "export/chrome_counters.h"
 #include "recording/recording.h"
 #include "util/json.h"
 
@@ -13,9 +14,12 @@ struct chrome_arrows;
 /*
  * Finds an arrow for each message, from its sending to its receiving call, and for each call that waited otherwise,
  * from the one that it waited for: in a thread of its own, which reads the whole recording twice. What it finds waits
- * in the file, which stays the caller's; -1: no arrows are wanted. NULL: out of memory.
+ * in the file, which stays the caller's; -1: no arrows are wanted. counters: are told of each message; NULL: none.
+ * NULL: out of memory.
  */
-struct chrome_arrows *chrome_arrows_find(struct recording *recording, int spare);
+struct chrome_arrows *chrome_arrows_new(struct recording *recording, int spare, struct chrome_counters *counters);
+/* A call that is in the file: from the first one on that others may have to do with, they are looked for. */
+void chrome_arrows_meet(struct chrome_arrows *arrows, const struct span *span);
 
 /* Where the calls of a thread are shown. False: not on one track, so no arrow finds them. */
 typedef bool (*arrow_place_fn)(void *context, uint32_t thread, uint64_t *pid, uint64_t *tid);

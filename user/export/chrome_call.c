@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "export/call.h"
+#include "export/chrome_colours.h"
 #include "meaning/value.h"
 #include "util/digits.h"
 #include "util/function_name.h"
@@ -63,6 +64,7 @@ struct caller_text {
 
 struct chrome_calls {
 	const struct definitions *d;
+	bool colours;
 	struct probe_text *probes;
 	struct caller_text *callers; /* by call site */
 	struct comm_index *comms;
@@ -193,7 +195,7 @@ static void put_name(struct buffer *texts, const struct def_probe *probe)
 	free(both);
 }
 
-static int learn_probe(struct probe_text *text, const struct def_probe *probe)
+static int learn_probe(struct probe_text *text, const struct def_probe *probe, bool coloured)
 {
 	char **keys = calloc(probe->nvalues + 1, sizeof(*keys));
 	int error = -ENOMEM;
@@ -205,6 +207,10 @@ static int learn_probe(struct probe_text *text, const struct def_probe *probe)
 	put_name(&text->texts, probe);
 	put(&text->texts, ",\"cat\":");
 	json_quote(&text->texts, probe->model ? probe->model : "?");
+	if (coloured) {
+		put(&text->texts, ",\"cname\":");
+		json_quote(&text->texts, chrome_colour(probe->role));
+	}
 	put(&text->texts, ",");
 	text->head = text->texts.size;
 	text->most = text->head + DERIVED_MOST;
@@ -252,13 +258,14 @@ void chrome_place_set(struct chrome_place *place, uint64_t pid, uint64_t tid)
 					  (unsigned long long)tid);
 }
 
-struct chrome_calls *chrome_calls_new(const struct definitions *d)
+struct chrome_calls *chrome_calls_new(const struct definitions *d, bool colours)
 {
 	struct chrome_calls *calls = calloc(1, sizeof(*calls));
 
 	if (!calls)
 		return NULL;
 	calls->d = d;
+	calls->colours = colours;
 	calls->probes = calloc(d->nprobes + 1, sizeof(*calls->probes));
 	calls->callers = calloc(d->nsites + 1, sizeof(*calls->callers));
 	calls->comms = comm_index_new(d);
@@ -464,7 +471,7 @@ int chrome_call_put(struct chrome_calls *calls, struct buffer *buffer, const str
 	char *to;
 
 	if (!text->most)
-		error = learn_probe(text, &calls->d->probes[span->probe]);
+		error = learn_probe(text, &calls->d->probes[span->probe], calls->colours);
 	if (!error && caller && !caller->text)
 		error = learn_caller(caller, calls->d, span->site);
 	if (error)

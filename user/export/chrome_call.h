@@ -18,7 +18,8 @@ void chrome_place_set(struct chrome_place *place, uint64_t pid, uint64_t tid);
 
 /* How the calls of each probe are written, and from where they came: texts that are made once. */
 struct chrome_calls;
-struct chrome_calls *chrome_calls_new(const struct definitions *d); /* NULL: out of memory */
+/* colours: with the name of one, by what a call is for. NULL: out of memory. */
+struct chrome_calls *chrome_calls_new(const struct definitions *d, bool colours);
 void chrome_calls_free(struct chrome_calls *calls);
 
 /* Appends the event of a call; start and end are ns since the run began. 0 or -ENOMEM. */
