@@ -43,7 +43,7 @@ def test_reading_fails(maker, scenarios, name):
     assert_holds(maker, scenario, list(faults.points(maker, scenario)))
 
 
-@pytest.mark.parametrize("name", ["export-otf2", "export-paje", "export-html"])
+@pytest.mark.parametrize("name", ["export-otf2", "export-paje", "export-html", "export-with"])
 def test_writing_for_others_fails(maker, scenarios, name):
     """The same, also of the process that writes an archive, and of the library that it uses: some of each."""
     scenario = scenarios[name]

@@ -448,6 +448,8 @@ def scenarios(target, folder):
         Scenario("export-pprof", ["export", recorded, "-o", folder / "x.pb.gz"], output=folder / "x.pb.gz", exact=str),
         Scenario("export-paje", ["export", recorded, "-o", folder / "x.paje"], output=folder / "x.paje", exact=str),
         Scenario("export-html", ["export", recorded, "-o", folder / "x.html"], output=folder / "x.html", exact=str),
+        Scenario("export-with", ["export", recorded, "-o", folder / "with.json", "--with", "all"],
+                 output=folder / "with.json", exact=str),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
