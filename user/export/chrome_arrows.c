@@ -61,10 +61,9 @@ static int count_message(void *context, const struct related_call *sends, const 
 static void *find(void *context)
 {
 	struct chrome_arrows *a = context;
-	const struct arrows_ops ops = {
-		.arrow = a->spool ? keep : NULL, .message = a->counters ? count_message : NULL, .context = a
-	};
-
+	const struct arrows_ops ops = { .arrow = a->spool ? keep : NULL,
+					.message = a->counters ? count_message : NULL,
+					.context = a };
 
 	a->error = arrows_read(a->relations, a->recording, &ops);
 	return NULL;
