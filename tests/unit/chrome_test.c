@@ -270,7 +270,7 @@ static struct value *values_of(size_t count, const char *const *names, const enu
 
 static void job_open(struct job *job, unsigned threads, long rank)
 {
-	static const char *const names[] = { "n", "caller", "caller", "pe", "p", NULL };
+	static const char *const names[] = { "n", "site", "site", "pe", "p", NULL };
 	static const enum meaning meanings[] = {
 		MEANING_BYTES, MEANING_PLAIN, MEANING_PLAIN, MEANING_PEER, MEANING_PTR, MEANING_PLAIN,
 	};
@@ -422,8 +422,8 @@ static void a_call_is_a_complete_event(void **state)
 	assert_true(has(
 		text,
 		"\"name\":\"GASP_T_PUT\",\"cat\":\"t\",\"pid\":4000,\"tid\":4000,\"ts\":1234.567,\"dur\":765.434,"));
-	assert_true(has(text, "\"args\":{\"n\":100,\"caller_\":-7,\"caller__\":true,\"pe\":3,\"p\":\"0x7f00dead\","));
-	assert_true(has(text, ":null,\"bytes\":100,\"peer\":3,\"caller\":\"ring.c:12:5\"}"));
+	assert_true(has(text, "\"args\":{\"n\":100,\"site_\":-7,\"site__\":true,\"pe\":3,\"p\":\"0x7f00dead\","));
+	assert_true(has(text, ":null,\"bytes\":100,\"peer\":3,\"site\":\"ring.c:12:5\"}"));
 	free(text);
 }
 
@@ -558,9 +558,9 @@ static void events_are_lines(void **state)
 	text = job_export(&job, "run.events");
 	assert_string_equal(
 		text,
-		"0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 caller=-7 caller=true pe=3 q\\x20r=unknown @ "
+		"0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 site=-7 site=true pe=3 q\\x20r=unknown @ "
 		"ring.c:12:5\n"
-		"0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 caller=-7 caller=true pe=3 p=0x7f00dead "
+		"0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 site=-7 site=true pe=3 p=0x7f00dead "
 		"q\\x20r=unknown @ ring.c:12:5\n");
 	free(text);
 }
