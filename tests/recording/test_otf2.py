@@ -356,7 +356,7 @@ def test_nobody_elses_folder_is_touched(tmp_path):
     recording = compose(tmp_path / "run.gasp", "process 7 0\n")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").touch()
-    assert "beside it is a folder run" in exported(recording, status=1)
+    assert "there is a folder run, of no archive" in exported(recording, status=1)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run", "run.gasp"]
     assert (tmp_path / "run" / "mine").exists()
 

@@ -60,15 +60,30 @@ static int remove_folder(int beside, const char *name)
 	return error ?: unlinkat(beside, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
+/* A folder with the name of the output itself: is it an earlier archive? */
+static bool is_earlier(const struct writer *w, const char *name)
+{
+	int fd = w->exporter->is_earlier
+			 ? openat(w->beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			 : -1;
+	bool is = fd >= 0 && w->exporter->is_earlier(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
 /* Is there a folder of this name that no archive of this output has made? */
 static bool is_somebody_elses(const struct writer *w, const char *name)
 {
 	struct stat folder, output;
 
-	return strcmp(name, path_base(w->path)) && !fstatat(w->beside, name, &folder, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISDIR(folder.st_mode) &&
-	       (fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) || !S_ISREG(output.st_mode) ||
-		!output.st_size);
+	if (fstatat(w->beside, name, &folder, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(folder.st_mode))
+		return false;
+	if (!strcmp(name, path_base(w->path)))
+		return !is_earlier(w, name);
+	return fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) || !S_ISREG(output.st_mode) ||
+	       !output.st_size;
 }
 
 static int take_place(const struct writer *w, const char *name)
@@ -77,7 +92,7 @@ static int take_place(const struct writer *w, const char *name)
 	int error = 0;
 
 	if (is_somebody_elses(w, name)) {
-		log_error("%s: beside it is a folder %s, of no archive of that name: choose another name",
+		log_error("%s: there is a folder %s, of no archive of that name: choose another name",
 			  log_safe(w->path), log_safe(name));
 		return -EEXIST;
 	}

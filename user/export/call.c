@@ -22,8 +22,7 @@ struct sent_words call_words(const struct span *span)
 	};
 }
 
-/* As few digits as tell it from every other. */
-static void real_text(char *text, size_t room, uint64_t word)
+void real_text(char *text, size_t room, uint64_t word)
 {
 	double real;
 

@@ -27,6 +27,8 @@ void call_value(const struct span *span, const struct value *v, struct shown_val
 const char *shown_text(struct shown_value *shown);
 /* An argument of an event as a word; in `text` or good as long as the recording is. */
 const char *argument_text(const struct argument *argument, char *text, size_t room);
+/* A real number, of its bits, with as few digits as tell it from every other. */
+void real_text(char *text, size_t room, uint64_t word);
 /* The words that its values are read from. */
 struct sent_words call_words(const struct span *span);
 /* NULL: it returned. */

@@ -6,11 +6,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "account/account.h"
 #include "export/call.h"
-#include "timeline/arguments.h"
 
 static void put_text(struct buffer *b, const char *text)
 {
@@ -51,39 +51,12 @@ static void put_pair(const struct call_line *l, struct buffer *b, const struct s
 	call_line_escape(b, value);
 }
 
-/* The event's own arguments, in their order. */
-static void put_arguments(const struct call_line *l, struct buffer *b, const struct event *event)
+static void put_fields(const struct call_line *l, struct buffer *b, const struct event *event)
 {
-	struct argument arguments[ARGUMENTS_AT_MOST];
-	size_t count = event_arguments(l->d, event, arguments, ARGUMENTS_AT_MOST);
+	size_t count = event_fields(l->d, l->texts, event, l->fields);
 
-	for (size_t i = 0; i < count && i < ARGUMENTS_AT_MOST; i++) {
-		char text[VALUE_TEXT];
-
-		put_pair(l, b, event->span, arguments[i].name, argument_text(&arguments[i], text, sizeof(text)));
-	}
-}
-
-/* What else is known of the call; with an event without a list, all that is. */
-static void put_values(const struct call_line *l, struct buffer *b, const struct span *span,
-		       const struct def_probe *probe, bool at_end)
-{
-	uint32_t process = l->d->threads[span->thread].process;
-
-	for (uint32_t i = 0; i < probe->nvalues; i++) {
-		struct shown_value shown;
-		const char *name;
-
-		if (!value_is_shown(&probe->values[i]) || (probe->values[i].at_return && !at_end) ||
-		    (probe->lists && value_is_argument(probe, i)))
-			continue;
-		call_value(span, &probe->values[i], &shown);
-		name = probe->values[i].meaning == MEANING_NAME && probe->values[i].form != FORM_TEXT &&
-				       shown.kind != VALUE_UNKNOWN
-			       ? texts_find(l->texts, process, (uint64_t)shown.number, span->start)
-			       : NULL;
-		put_pair(l, b, span, probe->values[i].name, name ?: shown_text(&shown));
-	}
+	for (size_t i = 0; i < count; i++)
+		put_pair(l, b, event->span, l->fields[i].name, field_text(&l->fields[i]));
 }
 
 static const char *last_name(const struct value *v)
@@ -141,9 +114,7 @@ void call_line_put(const struct call_line *l, struct buffer *b, const struct eve
 	const struct def_probe *probe = &l->d->probes[event->span->probe];
 	bool at_end = event->type == EVENT_END;
 
-	if (probe->lists)
-		put_arguments(l, b, event);
-	put_values(l, b, event->span, probe, at_end);
+	put_fields(l, b, event);
 	put_world_ranks(l, b, event->span, probe, at_end);
 }
 
@@ -152,13 +123,16 @@ bool call_line_open(struct call_line *l, const struct definitions *d)
 	l->d = d;
 	l->comms = comm_index_new(d);
 	l->texts = texts_new(d);
-	return l->comms && l->texts;
+	l->fields = calloc(event_fields_most(d), sizeof(*l->fields));
+	return l->comms && l->texts && l->fields;
 }
 
 void call_line_close(struct call_line *l)
 {
 	comm_index_free(l->comms);
 	texts_free(l->texts);
+	free(l->fields);
 	l->comms = NULL;
 	l->texts = NULL;
+	l->fields = NULL;
 }

@@ -7,6 +7,7 @@
 #ifndef GASPBPF_EXPORT_CALL_LINE_H
 #define GASPBPF_EXPORT_CALL_LINE_H
 
+#include "export/event_fields.h"
 #include "recording/communicators.h"
 #include "timeline/timeline.h"
 #include "util/buffer.h"
@@ -15,6 +16,7 @@ struct call_line {
 	const struct definitions *d;
 	struct comm_index *comms;
 	struct texts *texts;
+	struct event_field *fields;
 	bool brief; /* without what is not known, and without addresses but those of locks */
 };
 

@@ -16,5 +16,6 @@ extern const struct exporter exporter_folded;     /* folded.c */
 extern const struct exporter exporter_pprof;      /* pprof.c */
 extern const struct exporter exporter_paje;       /* paje.c */
 extern const struct exporter exporter_page;       /* page.c */
+extern const struct exporter exporter_ctf;        /* ctf.c */
 
 #endif

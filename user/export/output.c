@@ -226,12 +226,17 @@ int output_close(struct output *out)
 	return error;
 }
 
-void output_progress(struct output *out, size_t done, size_t all)
+void tell_progress(unsigned *told, const char *name, size_t done, size_t all)
 {
 	unsigned percent = all ? done * 100 / all : 100;
 
-	if (percent == out->percent)
+	if (percent == *told)
 		return;
-	out->percent = percent;
-	log_status("%s: %u %%", log_safe(out->name), percent);
+	*told = percent;
+	log_status("%s: %u %%", log_safe(name), percent);
+}
+
+void output_progress(struct output *output, size_t done, size_t all)
+{
+	tell_progress(&output->percent, output->name, done, all);
 }

@@ -18,5 +18,7 @@ int output_write(void *output, const char *data, size_t size);
 int output_close(struct output *output);
 /* Shows on a terminal how much of the work is done. A timeline_ops progress without its context. */
 void output_progress(struct output *output, size_t done, size_t all);
+/* The same for who writes otherwise; *told: percent, 0 at first. */
+void tell_progress(unsigned *told, const char *name, size_t done, size_t all);
 
 #endif

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "export/otf2/parts.h"
+#include "export/output.h"
 #include "util/array.h"
 #include "util/files.h"
 #include "util/log.h"
@@ -33,11 +34,7 @@ int otf2_fail(struct otf2 *o, int error)
 
 void otf2_progress(struct otf2 *o, size_t done, size_t all)
 {
-	unsigned percent = all ? done * 100 / all : 100;
-
-	if (percent != o->percent)
-		log_status("%s: %u %%", log_safe(o->name), percent);
-	o->percent = percent;
+	tell_progress(&o->percent, o->name, done, all);
 }
 
 /* --- what the library asks ------------------------------------------------- */
