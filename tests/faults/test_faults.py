@@ -43,7 +43,7 @@ def test_reading_fails(maker, scenarios, name):
     assert_holds(maker, scenario, list(faults.points(maker, scenario)))
 
 
-@pytest.mark.parametrize("name", ["export-otf2", "export-paje", "export-html"])
+@pytest.mark.parametrize("name", ["export-otf2", "export-ctf", "export-paje", "export-html"])
 def test_writing_for_others_fails(maker, scenarios, name):
     """The same, also of the process that writes an archive, and of the library that it uses: some of each."""
     scenario = scenarios[name]
@@ -115,7 +115,7 @@ def test_the_disk_fills_up_while_a_job_is_observed(maker, scenarios, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["export-json", "export-gz", "export-speedscope", "export-events", "export-otf2",
-                                  "export-parquet", "export-paje", "export-html"])
+                                  "export-ctf", "export-parquet", "export-paje", "export-html"])
 def test_the_disk_fills_up_while_a_recording_is_exported(maker, scenarios, name):
     scenario = scenarios[name]
     written = maker.count(scenario).written

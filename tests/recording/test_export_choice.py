@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import gaspbpf
+from ctf_reading import Trace
 from otf2_reading import Archive
 from parquet_file import Table
 
@@ -78,12 +79,13 @@ def test_ranks(made, everything, ranks, pids):
 
 def test_other_formats_have_the_same_part(made, everything):
     """Also one that is written by another process."""
-    to = {kind: made.parent / f"part.{kind}" for kind in ("events", "otf2", "parquet", "paje")}
+    to = {kind: made.parent / f"part.{kind}" for kind in ("events", "otf2", "ctf", "parquet", "paje")}
     outputs = [word for path in to.values() for word in ("-o", path)]
     assert gaspbpf.run("export", made, *outputs, "--ranks", "1", "--spans-over", "50us").returncode == 0
     expected = len([row for row in rows(everything) if row[0] == 1001 and row[3] - row[2] >= 50_000])
     assert len([line for line in to["events"].read_text().splitlines() if " START " in line]) == expected
     assert Archive(to["otf2"]).kinds()["Enter"] == expected
+    assert len([event for event in Trace(to["ctf"]).events if event.kind == "entry"]) == expected
     assert len([line for line in to["paje"].read_text().splitlines() if line.startswith("5 ")]) == expected
     assert Table(to["parquet"]).rows == expected
 

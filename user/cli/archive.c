@@ -86,16 +86,20 @@ static bool is_somebody_elses(const struct writer *w, const char *name)
 	       !output.st_size;
 }
 
+static int may_take_place(const struct writer *w, const char *name)
+{
+	if (!is_somebody_elses(w, name))
+		return 0;
+	log_error("%s: there is a folder %s, of no archive of that name: choose another name", log_safe(w->path),
+		  log_safe(name));
+	return -EEXIST;
+}
+
 static int take_place(const struct writer *w, const char *name)
 {
 	struct stat there;
 	int error = 0;
 
-	if (is_somebody_elses(w, name)) {
-		log_error("%s: there is a folder %s, of no archive of that name: choose another name",
-			  log_safe(w->path), log_safe(name));
-		return -EEXIST;
-	}
 	if (!fstatat(w->beside, name, &there, AT_SYMLINK_NOFOLLOW) && S_ISDIR(there.st_mode))
 		error = remove_folder(w->beside, name);
 	if (!error && renameat(w->own, name, w->beside, name))
@@ -154,10 +158,18 @@ static int say_not_made(const struct writer *w, int error)
 	return -error;
 }
 
+/* Where the output is to be, which may be a folder itself; malloc'ed, NULL: no memory. */
+static char *folder_around(const char *path)
+{
+	size_t length = path_base(path) - path;
+
+	return length ? strndup(path, length) : strdup(".");
+}
+
 /* A folder of its own, in which the process then is. */
 static int make_own(struct writer *w)
 {
-	char *folder = path_folder(w->path);
+	char *folder = folder_around(w->path);
 
 	if (folder)
 		w->beside = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -200,6 +212,8 @@ static int write_own(struct writer *w)
 
 	if (!error)
 		error = w->exporter->write(recording, w->own, w->spare, w->path);
+	if (!error)
+		error = each_entry(w, may_take_place, true) ?: each_entry(w, may_take_place, false);
 	if (!error)
 		error = each_entry(w, take_place, true) ?: each_entry(w, take_place, false);
 	return error;

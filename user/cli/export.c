@@ -47,6 +47,7 @@ static const char about[] = "Writes a recording in another format, which the suf
 			    "  gaspbpf export run.gasp -o run.speedscope.json  for speedscope.app\n"
 			    "  gaspbpf export run.gasp -o run.html             for any browser\n"
 			    "  gaspbpf export run.gasp -o run.otf2             for Vampir\n"
+			    "  gaspbpf export run.gasp -o run.ctf              for babeltrace2\n"
 			    "  gaspbpf export run.gasp -o run.parquet          a table, for SQL\n"
 			    "  gaspbpf export run.gasp -o run.pb.gz            for go tool pprof\n"
 			    "  gaspbpf export run.gasp -o run.json.gz -o run.events\n"

@@ -58,7 +58,8 @@ enum { OPTION_JSON = 300, OPTION_ALL_SYMBOLS, OPTION_NO_HOLD, OPTION_FLOOR, OPTI
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Write FILE; may repeat: .gasp recording, .html page for the browser, .json Chrome trace, .speedscope.json for "
-	  "speedscope.app (both also .json.gz), .events list of events, .otf2 for Vampir, .paje for ViTE, .parquet table for SQL, .folded[.gz] and "
+	  "speedscope.app (both also .json.gz), .events list of events, .otf2 for Vampir, .ctf for babeltrace2, .paje for "
+	  "ViTE, .parquet table for SQL, .folded[.gz] and "
 	  ".pb.gz stacks for flame graphs and pprof",
 	  1 },
 	{ "duration", 'd', "TIME", 0, "Stop after TIME: 10 (seconds), 500ms, 2m", 1 },

@@ -18,7 +18,7 @@ enum stream_class { STREAM_OF_THREAD, STREAM_OF_PROCESS, STREAM_OF_RANK, STREAM_
 enum event_kind { KIND_ENTRY, KIND_EXIT, KIND_MOMENT, KIND_OFF, KIND_ON, EVENT_KINDS };
 
 /* Fields that stand before what the event itself tells. */
-enum own_field { OWN_FUNCTION, OWN_SITE, OWN_END, OWN_STACK, OWN_INNER, OWN_FIELDS };
+enum own_field { OWN_FUNCTION, OWN_SITE, OWN_END, OWN_STACK, OWN_INNER, OWN_BYTES, OWN_FIELDS };
 
 struct classes;
 

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "account/account.h"
 #include "export/ctf/classes.h"
 #include "export/ctf/metadata.h"
 #include "export/ctf/packets.h"
@@ -39,6 +40,7 @@ struct ctf {
 	struct site_texts sites;
 	struct texts *texts;
 	struct event_field *fields;
+	struct payload_plan **payloads; /* by probe; NULL: it moves nothing */
 	uint64_t *lost;        /* calls by thread, by the gaps */
 	struct buffer *people; /* by thread: the contexts of its events */
 	struct buffer event;
@@ -102,11 +104,21 @@ static void set_text(struct event_field *field, const char *name, const char *te
 	field->text = text;
 }
 
-static void set_number(struct event_field *field, const char *name, uint64_t number)
+static void set_number(struct event_field *field, const char *name, bool known, uint64_t number)
 {
 	field->name = name;
-	field->kind = number ? FIELD_UNSIGNED : FIELD_UNKNOWN;
+	field->kind = known ? FIELD_UNSIGNED : FIELD_UNKNOWN;
 	field->word = number;
+}
+
+/* What the call moved, when that is certain. */
+static void set_bytes(const struct ctf *c, const struct event *event)
+{
+	const struct payload_plan *plan = event->type == EVENT_START ? NULL : c->payloads[event->span->probe];
+	const struct sent_words sent = call_words(event->span);
+	int64_t bytes = plan ? payload_read(plan, &sent).bytes : -1;
+
+	set_number(&c->fields[OWN_BYTES], "bytes", bytes >= 0, (uint64_t)bytes);
 }
 
 /* -ENOMEM: there is a call site, and no memory to tell it. */
@@ -122,8 +134,9 @@ static int set_own(struct ctf *c, const struct event *event)
 	set_text(&c->fields[OWN_FUNCTION], "function", begins ? probe->symbol : NULL);
 	set_text(&c->fields[OWN_SITE], "site", site);
 	set_text(&c->fields[OWN_END], "end", ends ? call_end(span) : NULL);
-	set_number(&c->fields[OWN_STACK], "stack", event->lane ? event->lane + 1 : 0);
-	set_number(&c->fields[OWN_INNER], "inner", probe->marks & MARK_INNER ? 1 : 0);
+	set_number(&c->fields[OWN_STACK], "stack", event->lane, event->lane + 1);
+	set_number(&c->fields[OWN_INNER], "inner", probe->marks & MARK_INNER, 1);
+	set_bytes(c, event);
 	return 0;
 }
 
@@ -291,6 +304,34 @@ static int read_all(struct ctf *c, struct recording *recording)
 	return error ?: packets_end(c->packets, c->d->run.end < TIME_MOST ? c->d->run.end : TIME_MOST);
 }
 
+static int open_payloads(struct ctf *c)
+{
+	const struct definitions *d = c->d;
+
+	c->payloads = calloc(d->nprobes + 1, sizeof(struct payload_plan *));
+	for (size_t i = 0; c->payloads && i < d->nprobes; i++) {
+		const struct def_probe *probe = &d->probes[i];
+
+		if (probe_value(probe, MEANING_BYTES) < 0 && probe_value(probe, MEANING_COUNT) < 0)
+			continue;
+		c->payloads[i] = payload_plan_new(probe->role, probe->values, probe->nvalues);
+		if (!c->payloads[i])
+			return -ENOMEM;
+	}
+	return c->payloads ? 0 : -ENOMEM;
+}
+
+static int open_people(struct ctf *c)
+{
+	c->people = calloc(c->d->nthreads + 1, sizeof(*c->people));
+	for (uint32_t i = 0; c->people && i < c->d->nthreads; i++) {
+		put_person(c, &c->people[i], i);
+		if (c->people[i].failed)
+			return -ENOMEM;
+	}
+	return c->people ? 0 : -ENOMEM;
+}
+
 static int ctf_open(struct ctf *c, int folder)
 {
 	const struct definitions *d = c->d;
@@ -302,22 +343,17 @@ static int ctf_open(struct ctf *c, int folder)
 	c->texts = texts_new(d);
 	c->fields = calloc(OWN_FIELDS + event_fields_most(d), sizeof(*c->fields));
 	c->lost = calloc(d->nthreads + 1, sizeof(*c->lost));
-	c->people = calloc(d->nthreads + 1, sizeof(*c->people));
-	if (!site_texts_open(&c->sites, d) || !c->packets || !c->classes || !c->texts || !c->fields || !c->lost ||
-	    !c->people)
+	if (!site_texts_open(&c->sites, d) || !c->packets || !c->classes || !c->texts || !c->fields || !c->lost)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < d->nthreads; i++) {
-		put_person(c, &c->people[i], i);
-		if (c->people[i].failed)
-			return -ENOMEM;
-	}
-	return 0;
+	return open_payloads(c) ?: open_people(c);
 }
 
 static void ctf_close(struct ctf *c)
 {
 	for (size_t i = 0; c->people && i < c->d->nthreads; i++)
 		buffer_free(&c->people[i]);
+	for (size_t i = 0; c->payloads && i < c->d->nprobes; i++)
+		payload_plan_free(c->payloads[i]);
 	packets_free(c->packets);
 	classes_free(c->classes);
 	texts_free(c->texts);
@@ -326,6 +362,7 @@ static void ctf_close(struct ctf *c)
 	free(c->fields);
 	free(c->lost);
 	free(c->people);
+	free(c->payloads);
 }
 
 /* The folder that is the trace, in the one that this process is in. */
