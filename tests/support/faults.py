@@ -446,7 +446,7 @@ def scenarios(target, folder):
         Scenario("export-folded", ["export", recorded, "-o", folder / "x.folded"], output=folder / "x.folded",
                  exact=str),
         Scenario("export-pprof", ["export", recorded, "-o", folder / "x.pb.gz"], output=folder / "x.pb.gz", exact=str),
-        Scenario("export-ctf", ["export", recorded, "-o", folder / "x.ctf"], output=folder / "x.ctf" / "metadata",
+        Scenario("export-ctf", ["export", recorded, "-o", folder / "x.ctf"], output=folder / "x.ctf" / "stream_0",
                  exact=str, children=True),
         Scenario("export-paje", ["export", recorded, "-o", folder / "x.paje"], output=folder / "x.paje", exact=str),
         Scenario("export-html", ["export", recorded, "-o", folder / "x.html"], output=folder / "x.html", exact=str),
