@@ -63,9 +63,8 @@ static int remove_folder(int beside, const char *name)
 /* A folder with the name of the output itself: is it an earlier archive? */
 static bool is_earlier(const struct writer *w, const char *name)
 {
-	int fd = w->exporter->is_earlier
-			 ? openat(w->beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-			 : -1;
+	int fd = w->exporter->is_earlier ? openat(w->beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+					 : -1;
 	bool is = fd >= 0 && w->exporter->is_earlier(fd);
 
 	if (fd >= 0)

@@ -15,7 +15,8 @@
 #define CLASSES_MOST 64 /* of one function, kind and stream; what comes later has texts */
 #define NAME_ROOM 200   /* of a field's name */
 
-struct class {
+struct class
+{
 	struct class *next;
 	uint32_t number;
 	size_t count;
@@ -135,7 +136,7 @@ static void put_field(struct buffer *b, enum field_kind kind, const char *name)
 static void put_name(const struct classes *c, struct buffer *b, enum event_kind kind, uint32_t probe)
 {
 	static const char *const ends[EVENT_KINDS] = {
-		[KIND_ENTRY] = "_entry",        [KIND_EXIT] = "_exit",         [KIND_MOMENT] = "",
+		[KIND_ENTRY] = "_entry",        [KIND_EXIT] = "_exit",        [KIND_MOMENT] = "",
 		[KIND_OFF] = "measurement_off", [KIND_ON] = "measurement_on",
 	};
 	const char *event = kind == KIND_OFF || kind == KIND_ON ? "" : c->d->probes[probe].event ?: "unknown";

@@ -41,8 +41,8 @@ struct ctf {
 	struct texts *texts;
 	struct event_field *fields;
 	struct payload_plan **payloads; /* by probe; NULL: it moves nothing */
-	uint64_t *lost;        /* calls by thread, by the gaps */
-	struct buffer *people; /* by thread: the contexts of its events */
+	uint64_t *lost;                 /* calls by thread, by the gaps */
+	struct buffer *people;          /* by thread: the contexts of its events */
 	struct buffer event;
 };
 

@@ -19,14 +19,13 @@
 
 #define NS 1000000000ull
 
-static const char types[] =
-	"\n"
-	"typealias integer { size = 8; align = 8; signed = false; } := uint8;\n"
-	"typealias integer { size = 32; align = 8; signed = false; } := uint32;\n"
-	"typealias integer { size = 64; align = 8; signed = false; } := uint64;\n"
-	"typealias integer { size = 64; align = 8; signed = true; } := int64;\n"
-	"typealias integer { size = 64; align = 8; signed = false; base = 16; } := address64;\n"
-	"typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := real;\n";
+static const char types[] = "\n"
+			    "typealias integer { size = 8; align = 8; signed = false; } := uint8;\n"
+			    "typealias integer { size = 32; align = 8; signed = false; } := uint32;\n"
+			    "typealias integer { size = 64; align = 8; signed = false; } := uint64;\n"
+			    "typealias integer { size = 64; align = 8; signed = true; } := int64;\n"
+			    "typealias integer { size = 64; align = 8; signed = false; base = 16; } := address64;\n"
+			    "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := real;\n";
 
 static const char clock_types[] =
 	"\n"
@@ -184,7 +183,7 @@ int metadata_put(struct buffer *b, const struct definitions *d, const struct tra
 	put_trace(b, facts->uuid);
 	put_env(b, d, facts);
 	put_clock(b, &d->run, !facts->has_nodes);
-	for (unsigned class = 0; class < STREAM_CLASSES; class++)
+	for (unsigned class = 0; class < STREAM_CLASSES; class ++)
 		put_stream(b, class, facts);
 	return classes_put(classes, b);
 }
