@@ -141,6 +141,33 @@ def test_in_one_order_of_time(tmp_path):
 
 
 @files
+def test_each_thread_keeps_its_order(tmp_path):
+    """Of a recording of many pieces, each of which is told in several parts: losses and calls that last for long stand
+    where the list of events, which is not merged, has them."""
+    count, text = 12_000, "process 1 0\n" + "".join(f"thread 1 {tid}\n" for tid in range(2, 5))
+    for i in range(count):
+        text += call(1, i * 100, i * 100 + 90, "work") + call(2, i * 100 + 7, i * 100 + 50, "other", depth=1)
+        if i % 500 == 499:
+            text += f"lost 3 {i} \n" + call(3, i * 100 - 40_000, i * 100 + 9, "work")
+        if i % 3000 == 2999:
+            text += call(2, i * 100 - 290_000, i * 100 + 60, "work") + "lost 4 1\n" + call(4, i * 100, i * 100 + 1, "work")
+    recording = compose(tmp_path / "run.gasp", text)
+    listed = tmp_path / "run.events"
+    assert gaspbpf.run("export", recording, "-o", listed).returncode == 0
+    kinds = {"START": "5", "END": "6", "LOST": "11"}
+    expected, found, times = collections.defaultdict(list), collections.defaultdict(list), []
+    for line in listed.read_text().splitlines():
+        time, _, thread, kind, *_ = line.split(" ")
+        expected[int(thread.split(":")[1]) - 1].append((kinds[kind], time))
+    for line in exported(recording).read_text().splitlines():
+        kind, time, _, lane, *_ = (line + "   ").split(" ")
+        if kind in kinds.values():
+            found[int(lane[1:].split(".")[0])].append((kind, time))
+            times.append(float(time))
+    assert found == expected and times == sorted(times)
+
+
+@files
 def test_hostile_names(tmp_path):
     text = b'process 7 -1\nhost a"\\\xff\xc3\xa9b\n' + call(7, 10, 20, "work").encode()
     recording = tmp_path / "run.gasp"

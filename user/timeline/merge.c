@@ -7,7 +7,7 @@
  * them before), then to deliver. Late
  * spans (recording.h) are known beforehand, and the others of a chunk begin no earlier than the earliest of them: what
  * happens before the earliest of all chunks still to come is complete once the threads have been taken up to there, and
- * is sorted and handed on. What waits in between is about one chunk.
+ * is sorted and handed on. Large chunks are told in parts, so what waits in between is less than one.
  *
  * A recording need not be so kind: where more waits than WAITING_MOST, the older half is handed on as it is, and that
  * is said.
@@ -27,6 +27,8 @@ struct merge {
 	struct queue queue;
 	uint64_t *floors; /* ns, by chunk: nothing that is not late begins earlier in this chunk or after it */
 	size_t nfloors;
+	struct timeline *timeline;
+	size_t chunk; /* the one that is being delivered */
 	uint64_t reached; /* ns; handed on up to here */
 	bool forced;      /* more waited than there is room for */
 };
@@ -66,18 +68,38 @@ static void take_progress(void *context, size_t done, size_t all)
 		m->ops->progress(m->ops->context, done, all);
 }
 
-/* Up to where everything is known once this chunk has been read. */
+/* Everything before this time is known, but for what is in progress. */
+static int hand_on(struct merge *m, uint64_t time)
+{
+	int error;
+
+	if (time <= m->reached)
+		return 0;
+	m->reached = time;
+	error = timeline_advance(m->timeline, time);
+	return error ? error : queue_release(&m->queue, time, m->d, m->ops);
+}
+
+/* Nothing that is still to come begins earlier, once the chunk has been read. */
+static uint64_t floor_after(const struct merge *m, size_t chunk)
+{
+	return chunk + 1 < m->nfloors ? m->floors[chunk + 1] : UINT64_MAX;
+}
+
 static int chunk_done(struct timeline *t, size_t index, void *context)
 {
 	struct merge *m = context;
-	uint64_t safe = index + 1 < m->nfloors ? m->floors[index + 1] : UINT64_MAX;
-	int error;
 
-	if (safe <= m->reached)
-		return 0;
-	m->reached = safe;
-	error = timeline_advance(t, safe);
-	return error ? error : queue_release(&m->queue, safe, m->d, m->ops);
+	m->chunk = index + 1;
+	return hand_on(m, floor_after(m, index));
+}
+
+static int part_done(void *context, uint64_t time)
+{
+	struct merge *m = context;
+	uint64_t floor = floor_after(m, m->chunk);
+
+	return hand_on(m, time < floor ? time : floor);
 }
 
 static int find_floors(struct merge *m, struct recording *recording)
@@ -105,11 +127,17 @@ int timeline_read_merged(struct recording *recording, const struct timeline_ops 
 {
 	struct merge m = { .ops = ops, .d = recording_definitions(recording) };
 	struct timeline_ops own = {
-		.event = take_event, .gap = take_gap, .control = take_control, .progress = take_progress, .context = &m
+		.event = take_event,
+		.gap = take_gap,
+		.control = take_control,
+		.part = part_done,
+		.progress = take_progress,
+		.context = &m,
 	};
 	struct timeline t = { .ops = &own, .chunk_done = chunk_done, .chunk_context = &m };
 	int error = find_floors(&m, recording);
 
+	m.timeline = &t;
 	if (error == -ENOMEM)
 		log_error("timeline: out of memory: free some memory and try again");
 	if (!error)

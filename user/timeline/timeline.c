@@ -419,6 +419,22 @@ static int begin_late_until(struct timeline *t, struct thread *thread, const str
 	return begin_late(t, thread, until < thread->horizon ? until : thread->horizon - 1, NULL);
 }
 
+/* Those gaps of the thread that no span of this chunk follows until then. */
+static int deliver_gaps(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk, uint64_t until)
+{
+	int error = 0;
+
+	while (!error && thread->gap < thread->ngaps) {
+		const struct gap *at = &chunk->gaps[t->gaps[thread->gaps + thread->gap]];
+
+		if (at->after > until)
+			return 0;
+		error = begin_late_until(t, thread, chunk, at->after) ?: timeline_pass_gap(t, thread, at);
+		thread->gap++;
+	}
+	return error;
+}
+
 /* What is left of it. */
 static int deliver(struct timeline *t, struct thread *thread, const struct recording_chunk *chunk)
 {
@@ -466,6 +482,8 @@ static int deliver_parts(struct timeline *t, const struct recording_chunk *chunk
 			struct thread *thread = &t->threads[t->met[i]];
 
 			error = deliver_spans(t, thread, chunk, until);
+			if (!error)
+				error = deliver_gaps(t, thread, chunk, until);
 			if (!error)
 				error = begin_late_until(t, thread, chunk, until);
 		}
