@@ -28,7 +28,7 @@ struct merge {
 	uint64_t *floors; /* ns, by chunk: nothing that is not late begins earlier in this chunk or after it */
 	size_t nfloors;
 	struct timeline *timeline;
-	size_t chunk; /* the one that is being delivered */
+	size_t chunk;     /* the one that is being delivered */
 	uint64_t reached; /* ns; handed on up to here */
 	bool forced;      /* more waited than there is room for */
 };
