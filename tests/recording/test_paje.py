@@ -145,15 +145,15 @@ def test_in_one_order_of_time(tmp_path):
 def test_each_thread_keeps_its_order(tmp_path):
     """Of a recording of many pieces, each of which is told in several parts: losses and calls that last for long stand
     where the list of events, which is not merged, has them."""
-    any_of = random.Random(1)
+    any_of, names = random.Random(1), ("buf", "datatype", "comm", "comm.id", "count", "tag", "dest")
     count, text = 21_000, "process 1 0\n" + "".join(f"thread 1 {tid}\n" for tid in range(2, 6))
     for i in range(count):
-        large = {name: any_of.getrandbits(62) for name in ("buf", "datatype", "comm", "comm.id", "count", "tag", "dest")}
-        text += call(1, i * 100, i * 100 + 90, "MPI_Send", **large) + call(2, i * 100 + 7, i * 100 + 50, "other", depth=1)
+        at, large = i * 100, {name: any_of.getrandbits(62) for name in names}
+        text += call(1, at, at + 90, "MPI_Send", **large) + call(2, at + 7, at + 50, "other", depth=1)
         if i % 500 == 499:
-            text += f"lost 3 {i} \n" + call(3, i * 100 - 40_000, i * 100 + 9, "work")
+            text += f"lost 3 {i}\n" + call(3, at - 40_000, at + 9, "work")
         if i % 3000 == 2999:
-            text += call(2, i * 100 - 290_000, i * 100 + 60, "work") + "lost 4 1\n" + call(4, i * 100, i * 100 + 1, "work")
+            text += call(2, at - 290_000, at + 60, "work") + "lost 4 1\n" + call(4, at, at + 1, "work")
     text += "".join(call(5, i * 100 + 3, i * 100 + 4, "work") for i in range(0, count, 3))  # written later
     recording = compose(tmp_path / "run.gasp", text)
     listed = tmp_path / "run.events"
