@@ -38,6 +38,7 @@ int looking_join(struct looking *looking, struct choice *choice, enum scope scop
 
 	if (err)
 		return err;
+	wanted.brief = looking->brief;
 	earlier_prepare(&looking->earlier, &looking->job);
 	return job_open(&looking->job, &wanted, ring_bytes, &nowhere) ?: job_attach(&looking->job, scope);
 }
@@ -47,15 +48,15 @@ static void locate(void *context, uint32_t site)
 	capture_locate_site(context, site);
 }
 
-/* "4242,4243" as the user has named them. NULL: none, or too many for a line. */
+/* What tells more of those that the user has named. NULL: none, or too many for a line. */
 static const char *name_processes(struct looking *looking, const struct pid_list *pids)
 {
-	size_t used = 0;
+	size_t begin = snprintf(looking->named, sizeof(looking->named), "sudo gaspbpf stuck -p "), used = begin;
 
 	for (size_t i = 0; i < pids->count && used < sizeof(looking->named); i++)
 		used += snprintf(looking->named + used, sizeof(looking->named) - used, "%s%d", i ? "," : "",
 				 pids->pids[i]);
-	return used && used < sizeof(looking->named) ? looking->named : NULL;
+	return used > begin && used < sizeof(looking->named) ? looking->named : NULL;
 }
 
 int looking_begin(struct looking *looking, struct choice *choice, const struct observing *observing)
@@ -79,8 +80,9 @@ int looking_begin(struct looking *looking, struct choice *choice, const struct o
 	looking->top.named = name_processes(looking, &choice->pids);
 	looking->top.locate = locate;
 	looking->top.locate_context = job->capture;
-	fprintf(stderr, "gaspbpf: observing %zu process%s; ^C to stop\n", job->nobserved,
-		job->nobserved == 1 ? "" : "es");
+	if (!looking->brief)
+		fprintf(stderr, "gaspbpf: observing %zu process%s; ^C to stop\n", job->nobserved,
+			job->nobserved == 1 ? "" : "es");
 	return 0;
 }
 

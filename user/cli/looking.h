@@ -17,8 +17,9 @@ struct looking {
 	struct top top; /* what there is to show; its view is the caller's */
 	struct earlier earlier;
 	struct cost_meter cost;
-	char named[80]; /* what -p was given */
-	uint64_t cpu;   /* ns; own CPU time at the look before */
+	bool brief;      /* for another gaspbpf, which says how many are observed */
+	char named[100]; /* what says more of what -p was given */
+	uint64_t cpu;    /* ns; own CPU time at the look before */
 };
 
 /* In this order; each 0 or -errno, said. */

@@ -161,3 +161,50 @@ char *own_node_name(const char *named)
 		log_error("this node has no name that a file can have: give it one: --node NAME");
 	return name;
 }
+
+/* --- one of the nodes ------------------------------------------------------------ */
+
+enum { OPTION_HAND_OVER = 480, OPTION_NODE };
+
+static const struct argp_option own_options[] = {
+	{ "hand-over", OPTION_HAND_OVER, NULL, 0,
+	  "As one of several nodes: it is started so with --slurm or --hosts, and what all of them have found is joined",
+	  5 },
+	{ "node", OPTION_NODE, "NAME", 0, "With --hand-over: this node's name, where it is not the host's", 5 },
+	{ 0 }
+};
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	struct own_node *own = state->input;
+
+	switch (key) {
+	case OPTION_HAND_OVER:
+		own->on = true;
+		return 0;
+	case OPTION_NODE:
+		own->named = own_node_parse(argument, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (own->named && !own->on)
+			argp_error(state, "--node goes with --hand-over");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp own_node_parser = { own_options, parse_own, NULL, NULL, NULL, NULL, NULL };
+
+int own_node_open(struct own_node *own)
+{
+	if (!own->on)
+		return 0;
+	own->node = own_node_name(own->named);
+	return own->node ? 0 : -EINVAL;
+}
+
+void own_node_free(struct own_node *own)
+{
+	log_set_name(NULL);
+	free(own->node);
+}

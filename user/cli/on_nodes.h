@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * on_nodes.h - the options by which nodes are chosen, and gaspbpf is started there: of 'job' and 'stuck'.
+ * on_nodes.h - the options by which nodes are chosen, and gaspbpf is started there: of 'job', 'stuck' and 'top'.
  */
 #ifndef GASPBPF_CLI_ON_NODES_H
 #define GASPBPF_CLI_ON_NODES_H
@@ -32,7 +32,19 @@ int on_nodes_find(const struct on_nodes *o, struct nodes *nodes);
 int on_nodes_start(const struct on_nodes *o, struct nodes *nodes, const char *const *words);
 void on_nodes_free(struct on_nodes *o);
 
-/* On a node, the other end: what --node says, which ends the program where it is no name. */
+/* On a node, the other end: one of those that hand over what they find. */
+struct own_node {
+	bool on;
+	const char *named; /* --node */
+	char *node;
+};
+
+/* For argp's `children`; its input is a struct own_node. */
+extern const struct argp own_node_parser;
+/* 0 or -errno, said. */
+int own_node_open(struct own_node *own);
+void own_node_free(struct own_node *own);
+/* What --node says, which ends the program where it is no name. */
 const char *own_node_parse(const char *argument, struct argp_state *state);
 /* The node's name, that or its own, to be freed; messages have it from now on. NULL: it has none, said. */
 char *own_node_name(const char *named);

@@ -33,8 +33,8 @@ struct options {
 	struct process_choice wanted;
 	uint64_t duration;
 	bool json, stacks, all, no_probes, all_processes;
-	struct on_nodes where;  /* a job on many nodes */
-	struct stuck_part part; /* one of them */
+	struct on_nodes where; /* a job on many nodes */
+	struct own_node part;  /* one of them */
 };
 
 enum { OPTION_JSON = 300, OPTION_STACK, OPTION_ALL, OPTION_NO_PROBES, OPTION_ALL_PROCESSES };
@@ -119,7 +119,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },
 					      { &chooser_parser, 0, NULL, 0 },
 					      { &on_nodes_parser, 0, NULL, 0 },
-					      { &stuck_part_parser, 0, NULL, 0 },
+					      { &own_node_parser, 0, NULL, 0 },
 					      { 0 } };
 static const struct argp parser = { option_table, parse,    "-p PID[,PID...]\n--slurm-job ID\n--slurm JOBID",
 				    description,  children, NULL,
@@ -395,7 +395,7 @@ int command_stuck(int argc, char **argv)
 		on_nodes_free(&o.where);
 		return cli_status("stuck", err);
 	}
-	err = stuck_part_open(&o.part) ?: chooser_wanted(&o.wanted, &o.choice.who, &o.choice.pids);
+	err = own_node_open(&o.part) ?: chooser_wanted(&o.wanted, &o.choice.who, &o.choice.pids);
 	o.wanted.brief = o.part.on;
 	err = err ?: cli_load_models(&job.models, &o.choice);
 	if (!err)
@@ -412,6 +412,6 @@ int command_stuck(int argc, char **argv)
 	choice_free(&o.choice);
 	on_nodes_free(&o.where);
 	status = cli_status("stuck", err);
-	stuck_part_free(&o.part);
+	own_node_free(&o.part);
 	return status;
 }

@@ -19,47 +19,7 @@
 
 /* --- one node ----------------------------------------------------------------- */
 
-enum { OPTION_HAND_OVER = 480, OPTION_NODE };
-
-static const struct argp_option option_table[] = {
-	{ "hand-over", OPTION_HAND_OVER, NULL, 0,
-	  "As one of several nodes: 'gaspbpf stuck --slurm' starts it so, and joins what all of them have found", 5 },
-	{ "node", OPTION_NODE, "NAME", 0, "With --hand-over: this node's name, where it is not the host's", 5 },
-	{ 0 }
-};
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-	struct stuck_part *part = state->input;
-
-	switch (key) {
-	case OPTION_HAND_OVER:
-		part->on = true;
-		return 0;
-	case OPTION_NODE:
-		part->named = own_node_parse(argument, state);
-		return 0;
-	case ARGP_KEY_END:
-		if (part->named && !part->on)
-			argp_error(state, "--node goes with --hand-over");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-const struct argp stuck_part_parser = { option_table, parse, NULL, NULL, NULL, NULL, NULL };
-
-int stuck_part_open(struct stuck_part *part)
-{
-	if (!part->on)
-		return 0;
-	part->node = own_node_name(part->named);
-	if (!part->node)
-		return -EINVAL;
-	return 0;
-}
-
-void stuck_part_hand_over(const struct stuck_part *part, const struct stuck *stuck, int status)
+void stuck_part_hand_over(const struct own_node *part, const struct stuck *stuck, int status)
 {
 	struct part_news done = { .state = PART_DONE, .at = clock_realtime(), .processes = stuck->nprocesses };
 	struct buffer buffer = { 0 };
@@ -72,12 +32,6 @@ void stuck_part_hand_over(const struct stuck_part *part, const struct stuck *stu
 	done.status = status || buffer.failed || !part_hand_over(part->node, buffer.data, buffer.size);
 	part_tell(&done);
 	buffer_free(&buffer);
-}
-
-void stuck_part_free(struct stuck_part *part)
-{
-	log_set_name(NULL);
-	free(part->node);
 }
 
 /* --- all of them ----------------------------------------------------------------- */

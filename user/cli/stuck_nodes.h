@@ -10,19 +10,8 @@
 #include "stuck/stuck.h"
 
 /* One of the nodes. */
-struct stuck_part {
-	bool on;
-	const char *named; /* --node */
-	char *node;
-};
-
-/* For argp's `children`; its input is a struct stuck_part. */
-extern const struct argp stuck_part_parser;
-/* 0 or -errno, said. */
-int stuck_part_open(struct stuck_part *part);
 /* status: what it has met so far, 0 or -errno. */
-void stuck_part_hand_over(const struct stuck_part *part, const struct stuck *stuck, int status);
-void stuck_part_free(struct stuck_part *part);
+void stuck_part_hand_over(const struct own_node *part, const struct stuck *stuck, int status);
 
 /* All of them. 0 or -errno, said. */
 int stuck_on_nodes(const struct on_nodes *where, uint64_t duration, bool no_probes, bool as_json);

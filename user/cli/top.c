@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/looking.h"
+#include "cli/top_nodes.h"
 #include "observe/command.h"
 #include "observe/launchers.h"
 #include "util/clock.h"
@@ -30,6 +31,8 @@ struct options {
 	struct choice choice;
 	char **command;
 	struct observing observing;
+	struct on_nodes where;
+	struct own_node own; /* it is one of several nodes */
 	uint64_t interval, duration; /* duration 0: without end */
 	bool once, json, threads;
 	int sort;
@@ -66,9 +69,25 @@ static const char description[] =
 	"  sudo gaspbpf top -p 4242                     a launcher's PID: all its ranks\n"
 	"  sudo gaspbpf top -p 4242 -t --sort barrier   threads, who waits most first\n"
 	"  sudo gaspbpf top --slurm-job 4711            its ranks on this machine\n"
+	"  gaspbpf top --slurm 4711                     on all of its nodes\n"
 	"  sudo gaspbpf top -- mpirun -n 4 ./solver     output comes last; q asks\n"
 	"  sudo gaspbpf top -p 4242 --once -d 5s        five seconds, printed as text\n"
 	"  sudo gaspbpf top -p 4242 --once --json | jq '.processes[].interval.group_ns'";
+
+static void check_processes(struct options *o, struct argp_state *state)
+{
+	if (!on_nodes_wanted(&o->where)) {
+		cli_need_processes(&o->choice, o->command, state);
+		return;
+	}
+	o->where.more = o->command;
+	o->command = NULL;
+	on_nodes_check(&o->where, state);
+	if (choice_has_processes(&o->choice))
+		argp_error(state, "on other nodes processes are chosen by options behind --");
+	if (o->threads)
+		argp_error(state, "-t: of several nodes there are rows for processes only");
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -79,6 +98,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		state->child_inputs[0] = &o->choice;
 		state->child_inputs[1] = &o->observing;
 		state->child_inputs[2] = &o->choice.who;
+		state->child_inputs[3] = &o->where;
+		state->child_inputs[4] = &o->own;
 		o->interval = 1000000000;
 		break;
 	case 'i':
@@ -107,7 +128,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
-		cli_need_processes(&o->choice, o->command, state);
+		check_processes(o, state);
 		if (o->json && !o->once)
 			argp_error(state, "--json goes with --once");
 		break;
@@ -118,9 +139,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-	{ &choice_parser, 0, NULL, 0 }, { &observing_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 }, { 0 }
+	{ &choice_parser, 0, NULL, 0 },   { &observing_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 },
+	{ &on_nodes_parser, 0, NULL, 0 }, { &own_node_parser, 0, NULL, 0 },  { 0 }
 };
-static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n-- COMMAND...", description, children,
+static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n--slurm JOBID\n-- COMMAND...", description, children,
 				    NULL,         NULL };
 
 /* --- the run --------------------------------------------------------------- */
@@ -162,6 +184,12 @@ static bool do_keys(struct run *r, bool *redraw)
 	return wish == SCREEN_QUIT;
 }
 
+/* Is there a look at the end of each interval? */
+static bool goes_on(const struct run *r)
+{
+	return r->screen ? !screen_paused(r->screen) : r->options->own.on;
+}
+
 static void watch(struct run *r)
 {
 	uint64_t started = clock_monotonic();
@@ -180,10 +208,12 @@ static void watch(struct run *r)
 		now = clock_monotonic();
 		if (duration && now - started >= duration)
 			break;
-		if (r->screen && !screen_paused(r->screen) && now - looked >= r->interval) {
+		if (goes_on(r) && now - looked >= r->interval) {
 			looking_look(&r->looking, false);
 			looked = now;
-			redraw = true;
+			redraw = r->screen;
+			if (!r->screen && !top_hand_over(&r->options->own, &r->looking.top, false, 0))
+				break;
 		}
 		if (redraw)
 			screen_draw(r->screen);
@@ -223,6 +253,7 @@ static int observe(struct run *r, struct options *o)
 {
 	int err = looking_prepare(&r->looking, &o->choice, &o->observing);
 
+	r->looking.brief = o->own.on;
 	if (!err)
 		err = o->command ? start_command(r)
 				 : looking_join(&r->looking, &o->choice, o->observing.scope, o->observing.ring_bytes);
@@ -272,6 +303,8 @@ static int leave(struct run *r, const struct options *o)
 	job_leave(&r->looking.job, NULL);
 	part_from_command(r);
 	job_check_functions(&r->looking.job);
+	if (o->own.on)
+		return 0;
 	if (o->once && o->json)
 		err = top_print_json(&r->looking.top, stdout);
 	else if (o->once)
@@ -288,9 +321,34 @@ static int run(struct options *o, struct guard *guard)
 
 	if (!err)
 		err = leave(&r, o);
+	if (o->own.on)
+		top_hand_over(&o->own, &r.looking.top, true, err);
 	status = job_status(&r.looking.job);
 	looking_free(&r.looking);
 	return cli_status("top", err) ?: status;
+}
+
+static int run_here(struct options *o, struct guard *guard)
+{
+	int err = own_node_open(&o->own), status = err ? cli_status("top", err) : run(o, guard);
+
+	own_node_free(&o->own);
+	return status;
+}
+
+static int run_on_nodes(const struct options *o, struct guard *guard)
+{
+	const struct top_on_nodes all = {
+		.where = &o->where,
+		.interval = o->interval,
+		.duration = o->duration,
+		.once = o->once,
+		.json = o->json,
+		.sort = o->sort,
+		.guard = guard,
+	};
+
+	return cli_status("top", top_on_nodes(&all));
 }
 
 int command_top(int argc, char **argv)
@@ -301,20 +359,21 @@ int command_top(int argc, char **argv)
 	int status = 1;
 
 	cli_parse(&parser, argc, argv, &o);
-	if (!o.once && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
+	if (!o.once && !o.own.on && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		log_error("top: there is no terminal: use --once, or --once --json");
 		choice_free(&o.choice);
 		return 2;
 	}
-	refusal = o.once ? NULL : screen_refusal();
+	refusal = o.once || o.own.on ? NULL : screen_refusal();
 	if (refusal) {
 		log_error("top: %s", refusal);
 		choice_free(&o.choice);
 		return 2;
 	}
-	if (o.once || guard_start(&guard, &status))
-		status = run(&o, guard);
+	if (o.once || o.own.on || guard_start(&guard, &status))
+		status = on_nodes_wanted(&o.where) ? run_on_nodes(&o, guard) : run_here(&o, guard);
 	choice_free(&o.choice);
+	on_nodes_free(&o.where);
 	free(guard);
 	return status;
 }

@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "recording/labels.h"
+#include "top/told.h"
 #include "top/top.h"
 #include "util/json.h"
 
-static void put_figures(struct json *j, const struct live_figures *f)
+/* known: who came last to where all meet */
+static void put_figures(struct json *j, const struct live_figures *f, bool known)
 {
 	json_key_uint(j, "observed_ns", f->wall);
 	json_key(j, "group_ns");
@@ -22,17 +25,18 @@ static void put_figures(struct json *j, const struct live_figures *f)
 	json_key_uint(j, "missing", f->missing);
 	json_key_uint_known(j, "bytes", f->bytes, f->moves);
 	json_key_uint(j, "cost_ns", f->cost);
-	json_key_uint(j, "met", f->met);
-	json_key_uint(j, "came_last", f->last);
-	json_key_uint(j, "late_ns", f->late);
+	json_key_uint_known(j, "met", f->met, known);
+	json_key_uint_known(j, "came_last", f->last, known);
+	json_key_uint_known(j, "late_ns", f->late, known);
 }
 
-static void put_both(struct json *j, const struct live_figures *now, const struct live_figures *all)
+static void put_both(struct json *j, const struct top *top, const struct live_figures *now,
+		     const struct live_figures *all)
 {
 	json_key(j, "interval");
 	if (now) {
 		json_object(j);
-		put_figures(j, now);
+		put_figures(j, now, !top->told);
 		json_end_object(j);
 	} else {
 		json_null(j);
@@ -40,7 +44,7 @@ static void put_both(struct json *j, const struct live_figures *now, const struc
 	json_key(j, "all");
 	if (all) {
 		json_object(j);
-		put_figures(j, all);
+		put_figures(j, all, !top->told);
 		json_end_object(j);
 	} else {
 		json_null(j);
@@ -53,6 +57,8 @@ static void put_process(struct json *j, const struct top *top, uint32_t process)
 
 	json_key_uint_known(j, "pid", p ? p->pid : 0, p);
 	json_key_int_known(j, "rank", p ? p->rank : 0, p && p->rank >= 0);
+	if (top->told)
+		json_key_string(j, "node", process_node(top->d, process));
 }
 
 static void put_thread(struct json *j, const struct top *top, const char *key, uint32_t thread)
@@ -136,7 +142,7 @@ static void put_in(struct json *j, const struct top *top, const struct live_call
 
 static void put_earlier(struct json *j, const struct top *top, uint32_t process)
 {
-	const struct top_row row = { .process = process, .figures = live_process(top->live, process, true) };
+	const struct top_row row = { .process = process, .figures = top_process(top, process, true) };
 	const struct top_earlier *earlier = top_earlier_of(top, &row);
 
 	json_key(j, "in_before");
@@ -166,7 +172,7 @@ static void put_processes(struct json *j, const struct top *top)
 		json_key_string(j, "unit", top->d->processes[i].rank >= 0 ? top->d->processes[i].unit : NULL);
 		json_key_string(j, "name", top->d->processes[i].name);
 		json_key_bool(j, "ended", top->d->processes[i].end);
-		put_both(j, live_process(top->live, i, false), live_process(top->live, i, true));
+		put_both(j, top, top_process(top, i, false), top_process(top, i, true));
 		put_earlier(j, top, i);
 		json_end_object(j);
 	}
@@ -188,7 +194,7 @@ static void put_threads(struct json *j, const struct top *top)
 		json_key_uint(j, "tid", top->d->threads[t->thread].tid);
 		json_key_string(j, "name", top->d->threads[t->thread].name);
 		json_key_bool(j, "ended", t->ended);
-		put_both(j, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
+		put_both(j, top, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
 		put_in(j, top, &t->in);
 		put_events(j, top, &row, "events", false);
 		put_events(j, top, &row, "inner_events", true);
@@ -265,12 +271,26 @@ static void put_locks(struct json *j, const struct top *top)
 	json_end_array(j);
 }
 
+static void put_nodes(struct json *j, const struct top_told *told)
+{
+	json_key(j, "nodes");
+	json_array(j);
+	for (size_t i = 0; i < told->nnodes; i++) {
+		json_object(j);
+		json_key_string(j, "node", told->nodes[i].name);
+		json_key_bool(j, "answered", !told->nodes[i].trouble);
+		json_key_string(j, "why", told->nodes[i].trouble);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void put_all(struct json *j, const struct top *top)
 {
 	json_object(j);
-	json_key_uint(j, "now_ns", live_now(top->live));
-	json_key_uint(j, "interval_ns", live_interval(top->live));
-	json_key_uint(j, "since_start_ns", live_since(top->live));
+	json_key_uint_known(j, "now_ns", top_now(top), !top->told);
+	json_key_uint(j, "interval_ns", top_interval(top));
+	json_key_uint(j, "since_start_ns", top_since(top));
 	json_key_bool(j, "ended", top->ended);
 	json_key(j, "loss");
 	json_object(j);
@@ -282,10 +302,14 @@ static void put_all(struct json *j, const struct top *top)
 	json_key(j, "own_cpu");
 	json_double(j, top->own_cpu);
 	json_key_string(j, "cost", top->cost);
+	if (top->told)
+		put_nodes(j, top->told);
 	put_processes(j, top);
-	put_threads(j, top);
-	put_meetings(j, top);
-	put_locks(j, top);
+	if (!top->told) {
+		put_threads(j, top);
+		put_meetings(j, top);
+		put_locks(j, top);
+	}
 	json_end_object(j);
 }
 

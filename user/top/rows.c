@@ -44,13 +44,16 @@ static void name_row(const struct top *top, struct top_row *row)
 {
 	struct who who = row->thread == NO_INDEX ? who_is_process(top->d, row->process)
 						 : who_is_thread(top->d, row->thread);
+	const char *node = process_node(top->d, row->process); /* letters and digits: nodes/part.h */
 	uint32_t number = who.tid ?: who.pid;
 	size_t used;
 
 	label_without_tid(&who, row->name, sizeof(row->name));
 	used = strlen(row->name);
 	if (who.rank < 0 || (who.tid && who.tid != who.pid))
-		snprintf(row->name + used, sizeof(row->name) - used, " %u", number);
+		used += snprintf(row->name + used, sizeof(row->name) - used, " %u", number);
+	if (node && used < sizeof(row->name))
+		snprintf(row->name + used, sizeof(row->name) - used, " on %s", node);
 }
 
 const char *top_event_name(const struct top *top, uint32_t probe, char *text, size_t room)
@@ -77,6 +80,8 @@ const char *top_site_name(const struct top *top, uint32_t site, char *text, size
 
 const struct top_earlier *top_earlier_of(const struct top *top, const struct top_row *row)
 {
+	if (top->told)
+		return row->figures ? NULL : top_told_earlier(top, row->process);
 	for (size_t i = 0; !row->figures && row->process < top->d->nprocesses && i < top->nearlier; i++)
 		if ((uint32_t)top->earlier[i].pid == top->d->processes[row->process].pid)
 			return &top->earlier[i];
@@ -127,6 +132,8 @@ static struct live_call process_is_in(const struct top *top, uint32_t process)
 {
 	struct live_call in = { .probe = NO_INDEX };
 
+	if (top->told)
+		return top_told_call(top, process);
 	for (size_t i = 0; i < live_threads(top->live); i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 
@@ -148,9 +155,9 @@ static int add_processes(struct top *top)
 	for (uint32_t i = 0; i < top->d->nprocesses && !err; i++) {
 		struct top_row row = { .process = i,
 				       .thread = NO_INDEX,
-				       .figures = live_process(top->live, i, top->view.all) };
+				       .figures = top_process(top, i, top->view.all) };
 
-		if ((top->view.threads && row.figures) || (top->d->processes[i].end && !top->view.all) ||
+		if ((top->view.threads && top->live && row.figures) || (top->d->processes[i].end && !top->view.all) ||
 		    top->d->processes[i].left_out)
 			continue;
 		row.in = process_is_in(top, i);
@@ -232,7 +239,7 @@ int top_rows(struct top *top)
 	int err;
 
 	top->nrows = 0;
-	err = top->view.threads ? add_threads(top) : 0;
+	err = top->view.threads && top->live ? add_threads(top) : 0;
 	if (!err)
 		err = add_processes(top);
 	if (top->nrows)
@@ -292,7 +299,7 @@ struct live_event *top_events(const struct top *top, const struct top_row *row, 
 	size_t room = 0;
 
 	*count = 0;
-	for (size_t i = 0; i < live_threads(top->live); i++) {
+	for (size_t i = 0; top->live && i < live_threads(top->live); i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 
 		if (row->thread == NO_INDEX ? t->process != row->process : t->thread != row->thread)

@@ -147,13 +147,13 @@ static void draw_title(struct screen *s)
 
 	used = snprintf(line, sizeof(line), "gaspbpf top  %s%s %s  by %s%s", s->paused ? "PAUSED  " : "",
 			top->view.all ? "all of" : "last",
-			format_time(interval, top->view.all ? live_since(top->live) : live_interval(top->live)),
+			format_time(interval, top->view.all ? top_since(top) : top_interval(top)),
 			top_sort_name(top->view.sort), top->view.reverse ? " reversed" : "");
 	if (*top->view.filter && used < (int)sizeof(line))
 		used += snprintf(line + used, sizeof(line) - used, "  /%s", top->view.filter);
 	if (used < (int)sizeof(line))
 		snprintf(line + used, sizeof(line) - used, "  %zu process%s %zu thread%s", top->alive,
-			 top->alive == 1 ? "" : "es", live_threads(top->live), live_threads(top->live) == 1 ? "" : "s");
+			 top->alive == 1 ? "" : "es", top_threads(top), top_threads(top) == 1 ? "" : "s");
 	put_lit(0, line, A_BOLD);
 }
 
@@ -179,8 +179,12 @@ static int draw_head(struct screen *s)
 	put_line(y++, top_line_totals(s->top, line, sizeof(line)));
 	if (LINES >= LOW)
 		put_line(y++, s->top->cost);
-	y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
-	y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
+	if (*top_line_nodes(s->top, line, sizeof(line)))
+		y = put_news(s, y, "nodes", line);
+	if (s->top->live) {
+		y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
+		y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
+	}
 	if (*top_line_still(s->top, line, sizeof(line)))
 		y = put_news(s, y, "hint", line);
 	if (*top_line_unmodelled(s->top, false, line, sizeof(line)))
@@ -358,9 +362,8 @@ static void draw_events(struct screen *s, int y)
 	else if (s->drilled.in.probe != NO_INDEX)
 		snprintf(line, sizeof(line), "%s: in %s for %s", who,
 			 top_event_name(s->top, s->drilled.in.probe, event, sizeof(event)),
-			 format_time(time, live_now(s->top->live) > s->drilled.in.start
-						   ? live_now(s->top->live) - s->drilled.in.start
-						   : 0));
+			 format_time(time, top_now(s->top) > s->drilled.in.start ? top_now(s->top) - s->drilled.in.start
+										 : 0));
 	else
 		snprintf(line, sizeof(line), "%s: %s", who,
 			 s->drilled.figures ? "in no observed call" : "no call seen yet");

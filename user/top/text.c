@@ -49,7 +49,7 @@ static void number_text(char *text, size_t room, double number, double most)
 
 static double per_second(const struct top *top, uint64_t count)
 {
-	uint64_t interval = live_interval(top->live);
+	uint64_t interval = top_interval(top);
 
 	return interval ? count * 1e9 / interval : 0;
 }
@@ -86,7 +86,7 @@ static void in_text(const struct top *top, char *text, size_t room, const struct
 	if (in->probe == NO_INDEX)
 		return;
 	snprintf(text, room, "%s %s", top_event_name(top, in->probe, event, sizeof(event)),
-		 format_time(time, live_now(top->live) > in->start ? live_now(top->live) - in->start : 0));
+		 format_time(time, top_now(top) > in->start ? top_now(top) - in->start : 0));
 }
 
 /* "GASP_MPI_RECV >= 12.3s, ring.c:33 in exchange" */
@@ -220,7 +220,8 @@ size_t top_columns(const struct top *top, unsigned width, struct top_column colu
 	/* The name may have what 80 columns leave over. */
 	if (left < 80 + name - 14 && name > 14)
 		name = left >= 80 ? 14 + left - 80 : 14;
-	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads ? "THREAD TID" : "PROCESS PID", name };
+	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads && top->live ? "THREAD TID" : "PROCESS PID",
+					    name };
 	left -= name;
 	groups = left / (SHARE_WIDTH + 1) < GROUPS ? left / (SHARE_WIDTH + 1) : GROUPS;
 	chosen = choose_groups(top, groups);
@@ -249,9 +250,8 @@ const char *top_line_totals(const struct top *top, char *text, size_t room)
 	size_t used;
 
 	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
-		const struct live_figures *f = top->d->processes[i].left_out
-						       ? NULL
-						       : live_process(top->live, i, top->view.all);
+		const struct live_figures *f = top->d->processes[i].left_out ? NULL
+									     : top_process(top, i, top->view.all);
 
 		calls += f ? f->calls : 0;
 		inner += f ? f->inner : 0;
@@ -280,10 +280,10 @@ static const struct live_meeting *most_waited(const struct top *top)
 {
 	const struct live_meeting *found = NULL;
 
-	for (size_t i = 0; i < live_meetings(top->live); i++) {
+	for (size_t i = 0; top->live && i < live_meetings(top->live); i++) {
 		const struct live_meeting *m = live_meeting(top->live, i);
 
-		if (!m->waiting || m->waiting == m->members || live_now(top->live) <= m->waiting_since)
+		if (!m->waiting || m->waiting == m->members || top_now(top) <= m->waiting_since)
 			continue;
 		if (!found || m->waiting_since < found->waiting_since)
 			found = m;
@@ -297,7 +297,7 @@ static const struct live_meeting *latest(const struct top *top)
 	const struct live_meeting *found = NULL;
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < live_meetings(top->live); i++) {
+	for (size_t i = 0; top->live && i < live_meetings(top->live); i++) {
 		const struct live_meeting *m = live_meeting(top->live, i);
 		const struct live_meeting_figures *f = top->view.all ? &m->all : &m->now;
 
@@ -319,7 +319,7 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 	char name[LABEL_ROOM], event[LABEL_ROOM], time[FORMAT_SIZE];
 
 	*text = '\0';
-	if (m && live_now(top->live) - m->waiting_since >= LONG_WAIT_NS) {
+	if (m && top_now(top) - m->waiting_since >= LONG_WAIT_NS) {
 		size_t used = snprintf(text, room, "%zu of %zu wait", m->waiting, m->members);
 
 		if (m->awaited != NO_INDEX && used < room)
@@ -327,7 +327,7 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 					 thread_label(top->d, m->awaited, name, sizeof(name)));
 		if (used < room)
 			snprintf(text + used, room - used, ", since %s: %s",
-				 format_time(time, live_now(top->live) - m->waiting_since),
+				 format_time(time, top_now(top) - m->waiting_since),
 				 top_event_name(top, m->probe, event, sizeof(event)));
 		return text;
 	}
@@ -347,7 +347,7 @@ static const struct live_lock *most_wanted(const struct top *top)
 {
 	const struct live_lock *found = NULL;
 
-	for (size_t i = 0; i < live_locks(top->live); i++) {
+	for (size_t i = 0; top->live && i < live_locks(top->live); i++) {
 		const struct live_lock *lock = live_lock(top->live, i);
 
 		if (!found || (top->view.all && lock->all.wait > found->all.wait))
@@ -387,7 +387,7 @@ static bool stands(const struct top *top, const struct top_row *row)
 
 	if (earlier)
 		return earlier->at_least >= LONG_WAIT_NS;
-	return row->in.probe != NO_INDEX && live_now(top->live) > row->in.start + STANDS_NS;
+	return row->in.probe != NO_INDEX && top_now(top) > row->in.start + STANDS_NS;
 }
 
 const char *top_line_unmodelled(const struct top *top, bool inside, char *text, size_t room)
@@ -414,7 +414,7 @@ const char *top_line_still(const struct top *top, char *text, size_t room)
 			return text;
 	}
 	if (top->named && some)
-		snprintf(text, room, "no call ends: 'sudo gaspbpf stuck -p %s' tells who waits for whom", top->named);
+		snprintf(text, room, "no call ends: '%s' tells who waits for whom", top->named);
 	return text;
 }
 
@@ -462,9 +462,11 @@ int top_print(struct top *top, FILE *out, unsigned width)
 	fprintf(out, "%zu process%s", processes, processes == 1 ? "" : "es");
 	if (top->alive < processes)
 		fprintf(out, " (%zu ended)", processes - top->alive);
-	fprintf(out, ", %zu thread%s, %s\n", live_threads(top->live), plural(live_threads(top->live)),
-		format_time(time, top->view.all ? live_since(top->live) : live_interval(top->live)));
+	fprintf(out, ", %zu thread%s, %s\n", top_threads(top), plural(top_threads(top)),
+		format_time(time, top->view.all ? top_since(top) : top_interval(top)));
 	fprintf(out, "%s\n%s\n", top_line_totals(top, line, sizeof(line)), top->cost);
+	if (*top_line_nodes(top, line, sizeof(line)))
+		fprintf(out, "nodes: %s\n", line);
 	if (*top_line_last(top, line, sizeof(line)))
 		fprintf(out, "last: %s\n", line);
 	if (*top_line_lock(top, line, sizeof(line)))

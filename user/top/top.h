@@ -51,9 +51,12 @@ struct top_row {
 	char name[64];
 };
 
+struct top_told; /* told.h */
+
 /* Everything there is to show. All but `live` is the caller's to fill. */
 struct top {
-	const struct live *live;
+	const struct live *live;     /* NULL: it is told by several nodes */
+	const struct top_told *told; /* then this is there */
 	const struct definitions *d;
 	void (*locate)(void *context, uint32_t site); /* looks a call site up in the source; NULL: nobody can */
 	void *locate_context;
@@ -65,11 +68,22 @@ struct top {
 	bool ended;                            /* no more looks come */
 	const struct top_earlier *earlier;     /* one for each process that is in such a call */
 	size_t nearlier;
-	const char *named; /* what `gaspbpf stuck -p` takes; NULL: nothing to look at by itself */
+	const char *named; /* "sudo gaspbpf stuck -p 4242", which says more; NULL: nothing to look at by itself */
 	struct top_view view;
 	struct top_row *rows;
 	size_t nrows, rows_room;
 };
+
+/* Of what is shown; ns. */
+uint64_t top_interval(const struct top *top);
+uint64_t top_since(const struct top *top);
+uint64_t top_now(const struct top *top);
+size_t top_threads(const struct top *top);
+/* NULL: nothing was seen of it, or it is not known what it does now. */
+const struct live_figures *top_process(const struct top *top, uint32_t process, bool all);
+/* Of what nodes have told. */
+struct live_call top_told_call(const struct top *top, uint32_t process);
+const struct top_earlier *top_told_earlier(const struct top *top, uint32_t process);
 
 /* Fills the rows, as the view wants them. 0 or -ENOMEM. */
 int top_rows(struct top *top);
@@ -91,6 +105,8 @@ const struct top_earlier *top_earlier_of(const struct top *top, const struct top
 const char *top_line_totals(const struct top *top, char *text, size_t room);
 const char *top_line_last(const struct top *top, char *text, size_t room); /* "": nobody */
 const char *top_line_lock(const struct top *top, char *text, size_t room); /* "": none */
+/* Of nodes that do not answer; "": all do, or there are none. */
+const char *top_line_nodes(const struct top *top, char *text, size_t room);
 /* What to ask next of a job that stands still; "": some of it goes on, or
  * nothing is known to wait. */
 const char *top_line_still(const struct top *top, char *text, size_t room);
