@@ -80,6 +80,23 @@ def test_a_killed_node_costs_its_own_part(cluster, observe, tmp_path):
     assert clusters.processes(SLURM_CONF=cluster.environment["SLURM_CONF"], SLURM_STEP_ID="1") == {}
 
 
+def test_top_has_the_ranks_of_all_nodes(cluster):
+    """The one that the others wait for computes; they are in barriers."""
+    number, shares = cluster.job(), {}
+    for seconds in (1, 4, 10):  # on a busy machine it takes more rounds until it is clear who is slow
+        done = gaspbpf.run("top", "--slurm", number, "--once", "--json", "-d", seconds, env=cluster.environment)
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert {process["rank"]: process["node"] for process in said["processes"]} == dict(enumerate(NODES))
+        assert all(node["answered"] for node in said["nodes"])
+        shares = {process["rank"]: process["all"]["group_ns"]["barrier"] / process["all"]["observed_ns"]
+                  for process in said["processes"] if process["all"]}
+        if len(shares) == 4 and shares[2] < min(shares[rank] for rank in (0, 1, 3)):
+            break
+    cluster.end_job(number)
+    assert shares[2] < min(shares[rank] for rank in (0, 1, 3)), shares
+
+
 def test_stuck_names_the_rank_on_another_node(cluster, tmp_path):
     """All but the last rank are at a barrier; that one, on n4, waits at the gate."""
     number = cluster.job(gaspbpf.WORKLOADS / "stuck" / "mpi_mpich", "barrier", "--gate", tmp_path)

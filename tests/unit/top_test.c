@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "top/told.h"
 #include "top/top.h"
 
 #define THREADS_HERE 5
@@ -33,6 +34,7 @@ size_t __wrap_live_threads(const struct live *live);
 const struct live_thread *__wrap_live_thread(const struct live *live, size_t index);
 const struct live_figures *__wrap_live_process(const struct live *live, uint32_t process, bool all);
 uint64_t __wrap_live_interval(const struct live *live);
+uint64_t __wrap_live_since(const struct live *live);
 uint64_t __wrap_live_now(const struct live *live);
 
 size_t __wrap_live_threads(const struct live *live)
@@ -53,6 +55,11 @@ const struct live_figures *__wrap_live_process(const struct live *live, uint32_t
 uint64_t __wrap_live_interval(const struct live *live)
 {
 	return 1000000000;
+}
+
+uint64_t __wrap_live_since(const struct live *live)
+{
+	return 2000000000;
 }
 
 uint64_t __wrap_live_now(const struct live *live)
@@ -260,6 +267,55 @@ static void names_of_columns(void **state)
 		assert_int_equal(top_sort_find(top_sort_name(i)), i);
 }
 
+/* As another node would show it; nothing of it where it is not whole. */
+static void told_by_nodes(void **state)
+{
+	struct told_node nodes[2] = { { .name = "n1" }, { .name = "n2" } };
+	struct top_told told = { .nodes = nodes, .nnodes = 2 };
+	struct buffer bytes = { 0 };
+	struct top top = { 0 };
+
+	set_up();
+	told_hand_over(&bytes, &job.top);
+	told_hand_over(&bytes, &job.top);
+	assert_int_equal(bytes.size % 2, 0);
+	for (size_t size = 0; size <= bytes.size / 2; size++) { /* as it comes */
+		struct buffer some = { 0 };
+
+		buffer_put(&some, bytes.data, size);
+		assert_int_equal(told_take(&nodes[0], &some), size == bytes.size / 2);
+		buffer_free(&some);
+	}
+	assert_true(told_take(&nodes[1], &bytes));
+	assert_int_equal(bytes.size, 0);
+	assert_int_equal(nodes[1].looks, 2);
+	nodes[1].trouble = "it is late";
+	assert_int_equal(told_join(&told), 0);
+	told_show(&top, &told);
+	assert_int_equal(top_rows(&top), 0);
+	assert_int_equal(top.nrows, 6);
+	assert_string_equal(top.rows[0].name, "viewer 300 on n1");
+	assert_string_equal(top.rows[2].name, "rank 0 on n1");
+	assert_string_equal(top.rows[3].name, "rank 0 on n2");
+	assert_int_equal(top.rows[2].figures->wall, job.figures[1].wall);
+	assert_int_equal(top.rows[2].figures->group[GROUP_BARRIER], job.figures[1].group[GROUP_BARRIER]);
+	assert_null(top.rows[3].figures);
+	assert_null(top.rows[0].figures);
+	assert_int_equal(top.alive, 3);
+	for (size_t size = nodes[0].look.size; size--;) {
+		nodes[0].look.size = size;
+		nodes[0].trouble = NULL;
+		assert_int_equal(told_join(&told), 0);
+		assert_true(!size || nodes[0].trouble);
+	}
+	top_free(&top);
+	buffer_free(&nodes[0].look);
+	buffer_free(&nodes[1].look);
+	told.nodes = NULL;
+	told_free(&told);
+	buffer_free(&bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +326,7 @@ int main(void)
 		cmocka_unit_test(columns_fit),
 		cmocka_unit_test(names_of_columns),
 		cmocka_unit_test(files_have_a_column_where_there_are_any),
+		cmocka_unit_test(told_by_nodes),
 	};
 
 	return cmocka_run_group_tests_name("top", tests, NULL, NULL);

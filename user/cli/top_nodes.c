@@ -55,6 +55,9 @@ struct watching {
 	struct screen *screen;
 	char named[160];
 	uint64_t started, drawn, interval; /* ns */
+	uint64_t stopped;                  /* ns; when somebody pressed ^C; 0: nobody has */
+	uint64_t *wanted;                  /* by node: so many looks are waited for then */
+	bool said;
 	int signals;
 };
 
@@ -69,7 +72,8 @@ static int start(struct watching *w)
 		return err;
 	w->told.nnodes = w->nodes.hosts.count;
 	w->told.nodes = calloc(w->told.nnodes, sizeof(*w->told.nodes));
-	if (!w->told.nodes)
+	w->wanted = calloc(w->told.nnodes, sizeof(*w->wanted));
+	if (!w->told.nodes || !w->wanted)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->told.nnodes; i++)
 		w->told.nodes[i].name = w->nodes.list[i].name;
@@ -157,14 +161,64 @@ static bool draw(struct watching *w, int *err)
 	return *err;
 }
 
-static bool is_over(const struct watching *w)
+/* Also of those that do not answer any more. */
+static size_t count_answers(const struct watching *w)
 {
-	uint64_t length = w->o->duration ?: w->o->once ? w->o->interval : 0, passed = clock_monotonic() - w->started;
+	size_t count = 0;
+
+	for (size_t i = 0; i < w->told.nnodes; i++)
+		count += w->told.nodes[i].look.size > 0;
+	return count;
+}
+
+/* What happened before ^C is in the second look from then on. True: nobody wants them, or it was pressed again. */
+static bool is_stopped(struct watching *w)
+{
 	struct signalfd_siginfo info;
 
-	if (read(w->signals, &info, sizeof(info)) == sizeof(info) || !nodes_running(&w->nodes) || nodes_over(&w->nodes))
+	if (read(w->signals, &info, sizeof(info)) != sizeof(info))
+		return false;
+	if (w->stopped || !w->o->once)
 		return true;
-	return length && passed > length + w->nodes.patience;
+	w->stopped = clock_monotonic();
+	for (size_t i = 0; i < w->told.nnodes; i++)
+		w->wanted[i] = w->told.nodes[i].looks + 2;
+	return false;
+}
+
+static bool have_wanted(const struct watching *w)
+{
+	if (clock_monotonic() - w->stopped > LATE_NS + 2 * w->o->interval)
+		return true;
+	for (size_t i = 0; i < w->told.nnodes; i++)
+		if (w->told.nodes[i].looks < w->wanted[i] && !w->nodes.list[i].lost &&
+		    w->nodes.list[i].state < PART_DONE)
+			return false;
+	return true;
+}
+
+static bool is_over(struct watching *w)
+{
+	uint64_t length = w->o->duration ?: w->o->once ? w->o->interval : 0, passed = clock_monotonic() - w->started;
+
+	if (is_stopped(w) || !nodes_running(&w->nodes) || nodes_over(&w->nodes))
+		return true;
+	return w->stopped ? have_wanted(w) : length && passed > length + w->nodes.patience;
+}
+
+/* When the last one has answered, or is lost. */
+static void say_begin(struct watching *w)
+{
+	uint64_t processes = 0;
+
+	for (size_t i = 0; i < w->told.nnodes; i++) {
+		if (!w->told.nodes[i].looks && !w->nodes.list[i].lost)
+			return;
+		processes += w->nodes.list[i].last.processes;
+	}
+	w->said = true;
+	fprintf(stderr, "gaspbpf: observing %" PRIu64 " process%s on %zu of %zu nodes; ^C to stop\n", processes,
+		processes == 1 ? "" : "es", count_answers(w), w->told.nnodes);
 }
 
 static int watch(struct watching *w)
@@ -174,22 +228,15 @@ static int watch(struct watching *w)
 	do {
 		err = nodes_serve(&w->nodes, w->signals, SERVE_MS);
 		take_looks(w);
+		if (!w->said && !w->screen)
+			say_begin(w);
 		if (!w->screen)
-			log_status("%zu of %zu nodes have answered", nodes_in(&w->nodes, PART_DONE),
-				   w->nodes.hosts.count);
+			log_status("%zu of %zu nodes answer", count_answers(w), w->told.nnodes);
 		else if (!err && draw(w, &err))
 			break;
 	} while (!err && !is_over(w));
 	log_status("%s", "");
 	return err;
-}
-
-static bool any_answered(const struct watching *w)
-{
-	for (size_t i = 0; i < w->told.nnodes; i++)
-		if (w->told.nodes[i].look.size)
-			return true;
-	return false;
 }
 
 static int conclude(struct watching *w)
@@ -199,7 +246,7 @@ static int conclude(struct watching *w)
 	nodes_give_up(&w->nodes);
 	if (err)
 		return err;
-	if (!any_answered(w)) {
+	if (!count_answers(w)) {
 		log_error("no node has answered: see what they say above");
 		return -ENODATA;
 	}
@@ -237,6 +284,7 @@ int top_on_nodes(const struct top_on_nodes *o)
 		guard_screen(o->guard, false);
 	}
 	err = err ?: conclude(&w);
+	free(w.wanted);
 	top_free(&w.top);
 	told_free(&w.told);
 	nodes_free(&w.nodes);

@@ -157,7 +157,7 @@ static int add_processes(struct top *top)
 				       .thread = NO_INDEX,
 				       .figures = top_process(top, i, top->view.all) };
 
-		if ((top->view.threads && top->live && row.figures) || (top->d->processes[i].end && !top->view.all) ||
+		if ((top->view.threads && !top->told && row.figures) || (top->d->processes[i].end && !top->view.all) ||
 		    top->d->processes[i].left_out)
 			continue;
 		row.in = process_is_in(top, i);
@@ -239,7 +239,7 @@ int top_rows(struct top *top)
 	int err;
 
 	top->nrows = 0;
-	err = top->view.threads && top->live ? add_threads(top) : 0;
+	err = top->view.threads && !top->told ? add_threads(top) : 0;
 	if (!err)
 		err = add_processes(top);
 	if (top->nrows)
@@ -299,7 +299,7 @@ struct live_event *top_events(const struct top *top, const struct top_row *row, 
 	size_t room = 0;
 
 	*count = 0;
-	for (size_t i = 0; top->live && i < live_threads(top->live); i++) {
+	for (size_t i = 0; !top->told && i < live_threads(top->live); i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 
 		if (row->thread == NO_INDEX ? t->process != row->process : t->thread != row->thread)

@@ -181,7 +181,7 @@ static int draw_head(struct screen *s)
 		put_line(y++, s->top->cost);
 	if (*top_line_nodes(s->top, line, sizeof(line)))
 		y = put_news(s, y, "nodes", line);
-	if (s->top->live) {
+	if (!s->top->told) {
 		y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
 		y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
 	}

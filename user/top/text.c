@@ -220,7 +220,7 @@ size_t top_columns(const struct top *top, unsigned width, struct top_column colu
 	/* The name may have what 80 columns leave over. */
 	if (left < 80 + name - 14 && name > 14)
 		name = left >= 80 ? 14 + left - 80 : 14;
-	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads && top->live ? "THREAD TID" : "PROCESS PID",
+	columns[n++] = (struct top_column){ TOP_NAME, 0, top->view.threads && !top->told ? "THREAD TID" : "PROCESS PID",
 					    name };
 	left -= name;
 	groups = left / (SHARE_WIDTH + 1) < GROUPS ? left / (SHARE_WIDTH + 1) : GROUPS;
@@ -280,7 +280,7 @@ static const struct live_meeting *most_waited(const struct top *top)
 {
 	const struct live_meeting *found = NULL;
 
-	for (size_t i = 0; top->live && i < live_meetings(top->live); i++) {
+	for (size_t i = 0; !top->told && i < live_meetings(top->live); i++) {
 		const struct live_meeting *m = live_meeting(top->live, i);
 
 		if (!m->waiting || m->waiting == m->members || top_now(top) <= m->waiting_since)
@@ -297,7 +297,7 @@ static const struct live_meeting *latest(const struct top *top)
 	const struct live_meeting *found = NULL;
 	uint64_t most = 0;
 
-	for (size_t i = 0; top->live && i < live_meetings(top->live); i++) {
+	for (size_t i = 0; !top->told && i < live_meetings(top->live); i++) {
 		const struct live_meeting *m = live_meeting(top->live, i);
 		const struct live_meeting_figures *f = top->view.all ? &m->all : &m->now;
 
@@ -347,7 +347,7 @@ static const struct live_lock *most_wanted(const struct top *top)
 {
 	const struct live_lock *found = NULL;
 
-	for (size_t i = 0; top->live && i < live_locks(top->live); i++) {
+	for (size_t i = 0; !top->told && i < live_locks(top->live); i++) {
 		const struct live_lock *lock = live_lock(top->live, i);
 
 		if (!found || (top->view.all && lock->all.wait > found->all.wait))

@@ -36,11 +36,12 @@ static void put_figures(struct buffer *b, const struct live_figures *f)
 	buffer_put_varint(b, f->cost);
 }
 
-static void put_process(struct buffer *b, const struct top *top, const struct top_row *row)
+/* once: all is one interval. */
+static void put_process(struct buffer *b, const struct top *top, const struct top_row *row, bool once)
 {
 	const struct def_process *p = &top->d->processes[row->process];
 	const struct top_earlier *earlier = top_earlier_of(top, row);
-	const struct live_figures *now = live_process(top->live, row->process, false);
+	const struct live_figures *now = live_process(top->live, row->process, once);
 	bool in = row->in.probe != NO_INDEX;
 	char event[LABEL_ROOM];
 
@@ -68,10 +69,10 @@ static void put_process(struct buffer *b, const struct top *top, const struct to
 }
 
 /* top has a row for each process. */
-static void put_look(struct buffer *b, const struct top *top)
+static void put_look(struct buffer *b, const struct top *top, bool once)
 {
 	buffer_put_varint(b, VERSION);
-	buffer_put_varint(b, live_interval(top->live));
+	buffer_put_varint(b, once ? live_since(top->live) : live_interval(top->live));
 	buffer_put_varint(b, live_since(top->live));
 	buffer_put_varint(b, live_threads(top->live));
 	buffer_put_varint(b, top->spans);
@@ -81,7 +82,7 @@ static void put_look(struct buffer *b, const struct top *top)
 	buffer_put_varint(b, (uint64_t)(top->own_cpu * 1000));
 	buffer_put_varint(b, top->nrows);
 	for (size_t i = 0; i < top->nrows; i++)
-		put_process(b, top, &top->rows[i]);
+		put_process(b, top, &top->rows[i], once);
 }
 
 void told_hand_over(struct buffer *bytes, const struct top *top)
@@ -94,7 +95,7 @@ void told_hand_over(struct buffer *bytes, const struct top *top)
 	all.nrows = all.rows_room = 0;
 	look.failed = top_rows(&all);
 	if (!look.failed)
-		put_look(&look, &all);
+		put_look(&look, &all, top->view.all);
 	buffer_put_varint(bytes, look.size);
 	buffer_put(bytes, look.data, look.size);
 	bytes->failed |= look.failed;
@@ -119,6 +120,7 @@ bool told_take(struct told_node *node, struct buffer *handed)
 		buffer_put(&node->look, c.at, size);
 		c.at += size;
 		from = c.at;
+		node->looks++;
 		some = true;
 	}
 	if (some) {
@@ -292,7 +294,8 @@ static void tell_cost(struct top *top, const struct top_told *told)
 		cost += f ? f->cost : 0;
 		wall += f ? f->wall : 0;
 	}
-	snprintf(top->cost, sizeof(top->cost), "cost: probes %.2f%% of the threads' time, gaspbpf %.2f CPUs on %zu node%s",
+	snprintf(top->cost, sizeof(top->cost),
+		 "cost: probes %.2f%% of the threads' time, gaspbpf %.2f CPUs on %zu node%s",
 		 wall ? 100.0 * cost / wall : 0, told->cpu / 1000.0, told->nnodes, told->nnodes == 1 ? "" : "s");
 }
 

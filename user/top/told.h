@@ -26,6 +26,7 @@ struct told_process {
 struct told_node {
 	const char *name;
 	struct buffer look;  /* what it has told last; nothing: not yet */
+	uint64_t looks;      /* how many it has told */
 	const char *trouble; /* why it is not known what it sees now; NULL: it is */
 };
 
