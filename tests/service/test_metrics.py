@@ -161,6 +161,12 @@ def test_examples_are_what_promtool_takes(tmp_path):
     assert tested == set(re.findall(r"alert: (\w+)", (EXAMPLES / "gaspbpf.rules.yml").read_text()))
 
 
+def test_questions_over_nodes_are_those_that_promtool_asks():
+    """What comes of each of them stands in the rules' tests."""
+    asked = re.findall(r"expr: '(.*)'", (EXAMPLES / "gaspbpf.rules.test.yml").read_text())
+    assert documented_queries("A job on many nodes") == asked
+
+
 def dashboard_queries():
     """Every query of the dashboard, with its variables as Grafana fills them in."""
     dashboard = json.loads((EXAMPLES / "grafana-dashboard.json").read_text())
@@ -170,9 +176,9 @@ def dashboard_queries():
                          target["expr"]).replace("$instance", ".*").replace("$job", ".*")
 
 
-def documented_queries():
+def documented_queries(section="Questions"):
     """The questions of docs/metrics.md; behind each stands what it asks."""
-    text = (gaspbpf.TOP / "docs" / "metrics.md").read_text().split("## Questions\n")[1].split("\n## ")[0]
+    text = (gaspbpf.TOP / "docs" / "metrics.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
     return [re.split(r" {3,}", line.strip())[0] for line in text.splitlines() if line.startswith("    ")]
 
 
