@@ -53,15 +53,15 @@ class Trace:
 
     def fields(self, name, kind="exit"):
         """Of each such event, without what every one has."""
-        return [{key: value for key, value in event.fields.items() if key not in ("function", "site", "bytes")}
+        return [{key: value for key, value in event.fields.items() if key not in ("function", "site", "payload_bytes")}
                 for event in self.events if (event.name, event.kind) == (name, kind)]
 
     def moved(self):
         """{event: bytes} where some are known."""
         result = collections.Counter()
         for event in self.events:
-            if "bytes" in event.fields and "inner" not in event.fields:
-                result[event.name] += event.fields["bytes"]
+            if "payload_bytes" in event.fields and "inner" not in event.fields:
+                result[event.name] += event.fields["payload_bytes"]
         return dict(result)
 
     def calls(self):

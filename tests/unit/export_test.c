@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "export/call.h"
+#include "export/ctf/classes.h"
 #include "export/output.h"
 
 #define LARGE (3u << 20) /* more than all blocks that are on their way hold */
@@ -187,6 +188,37 @@ static void test_numbers_are_as_their_form_says(void **state)
 	assert_string_equal(word_of(FORM_REAL, 1, false), "unknown");
 }
 
+/* What is not known has no field; no two fields have one name; names are words of CTF's language. */
+static void test_classes_of_ctf(void **state)
+{
+	static const char expected[] = "\nevent {\n\tname = \"measurement_on\";\n\tid = 0;\n\tstream_id = 2;\n"
+				       "\tfields := struct {\n\t\treal _a_b;\n\t\tint64 _a_b_2;\n\t\tstring _value;\n"
+				       "\t\taddress64 _end;\n\t};\n};\n";
+	const struct definitions d = { 0 };
+	struct event_field fields[] = { { .name = "a.b", .kind = FIELD_REAL },
+					{ .name = "a_b", .kind = FIELD_SIGNED },
+					{ .name = "gone", .kind = FIELD_UNKNOWN },
+					{ .name = "", .kind = FIELD_TEXT },
+					{ .name = "end", .kind = FIELD_ADDRESS } };
+	struct classes *classes = classes_new(&d);
+	struct buffer text = { 0 };
+	uint32_t number;
+
+	assert_non_null(classes);
+	for (unsigned again = 0; again < 2; again++) {
+		assert_int_equal(classes_find(classes, STREAM_OF_RANK, KIND_ON, 0, fields, 5, &number), 0);
+		assert_int_equal(number, 0);
+	}
+	assert_int_equal(classes_put(classes, &text), 0);
+	assert_int_equal(text.size, strlen(expected));
+	assert_memory_equal(text.data, expected, text.size);
+	fields[2].kind = FIELD_TRUTH;
+	assert_int_equal(classes_find(classes, STREAM_OF_RANK, KIND_ON, 0, fields, 5, &number), 0);
+	assert_int_equal(number, 1);
+	buffer_free(&text);
+	classes_free(classes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_a_small_file_fails_at_its_end),
 		cmocka_unit_test(test_a_real_number_is_read_as_the_same),
 		cmocka_unit_test(test_numbers_are_as_their_form_says),
+		cmocka_unit_test(test_classes_of_ctf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static void set_bytes(const struct ctf *c, const struct event *event)
 	const struct sent_words sent = call_words(event->span);
 	int64_t bytes = plan ? payload_read(plan, &sent).bytes : -1;
 
-	set_number(&c->fields[OWN_BYTES], "bytes", bytes >= 0, (uint64_t)bytes);
+	set_number(&c->fields[OWN_BYTES], "payload_bytes", bytes >= 0, (uint64_t)bytes);
 }
 
 /* -ENOMEM: there is a call site, and no memory to tell it. */
@@ -181,11 +181,8 @@ static int put_event(void *context, const struct definitions *d, const struct ev
 		[EVENT_START] = KIND_ENTRY, [EVENT_END] = KIND_EXIT, [EVENT_ATOMIC] = KIND_MOMENT
 	};
 	struct ctf *c = context;
-	int error;
+	int error = set_own(c, event);
 
-	if (thread_is_left_out(d, event->span->thread))
-		return 0;
-	error = set_own(c, event);
 	if (error)
 		return error;
 	return put_event_of(c, event->span->thread, kinds[event->type], event->span->probe, event->time,
