@@ -8,7 +8,7 @@
 const struct exporter exporter_ctf = {
 	.name = "ctf",
 	.suffixes = ".ctf",
-	.help = "a CTF trace, for babeltrace2, Trace Compass",
+	.help = "CTF, for babeltrace2, Trace Compass",
 	.is_archive = true,
 	.is_earlier = ctf_is_earlier,
 	.write = ctf_write,
