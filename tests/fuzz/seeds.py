@@ -380,7 +380,7 @@ def found(files, recordings, frames):
     flat, head = recordings["job.flat"], recordings["job.flat"][:16]
     beyond = varint(0) + varint(1517915)  # entry 0, of so many bytes that are not there
     first = 1 + 8 + struct.unpack_from("<I", frames, 5)[0]  # the kind of tool, and the frame that tells the run
-    for target in ("recording", "report", "merge"):
+    for target in ("recording", "report", "archive", "merge"):
         yield target, "entry_beyond", head + chunk(b"PROC", beyond)
         yield target, "run_beyond", head + chunk(b"RUN ", beyond)
         yield target, "nothing", head
@@ -417,6 +417,7 @@ def main():
     recordings = {path.name: path.read_bytes() for path in (SEEDS / "recording").iterdir()}
     for name, data in recordings.items():
         write("report", name, data)
+        write("archive", name, data)
         write("merge", name, data)
     for model in sorted((TOP / "models").glob("*.model")):
         # of the larger ones, one input would take a second

@@ -32,7 +32,7 @@ struct options {
 	char **command;
 	struct observing observing;
 	struct on_nodes where;
-	struct own_node own; /* it is one of several nodes */
+	struct own_node own;         /* it is one of several nodes */
 	uint64_t interval, duration; /* duration 0: without end */
 	bool once, json, threads;
 	int sort;
@@ -138,12 +138,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct argp_child children[] = {
-	{ &choice_parser, 0, NULL, 0 },   { &observing_parser, 0, NULL, 0 }, { &chooser_parser, 0, NULL, 0 },
-	{ &on_nodes_parser, 0, NULL, 0 }, { &own_node_parser, 0, NULL, 0 },  { 0 }
-};
-static const struct argp parser = { option_table, parse, "-p PID\n--slurm-job ID\n--slurm JOBID\n-- COMMAND...", description, children,
-				    NULL,         NULL };
+static const struct argp_child children[] = { { &choice_parser, 0, NULL, 0 },   { &observing_parser, 0, NULL, 0 },
+					      { &chooser_parser, 0, NULL, 0 },  { &on_nodes_parser, 0, NULL, 0 },
+					      { &own_node_parser, 0, NULL, 0 }, { 0 } };
+static const struct argp parser = { option_table, parse,    "-p PID\n--slurm-job ID\n--slurm JOBID\n-- COMMAND...",
+				    description,  children, NULL,
+				    NULL };
 
 /* --- the run --------------------------------------------------------------- */
 
