@@ -9,8 +9,8 @@
 #include "export/formats.h"
 
 const struct exporter *const exporters[] = {
-	&exporter_chrome,  &exporter_speedscope, &exporter_events, &exporter_otf2, &exporter_paje,
-	&exporter_parquet, &exporter_ctf,        &exporter_folded, &exporter_pprof, &exporter_page, NULL,
+	&exporter_chrome, &exporter_speedscope, &exporter_events, &exporter_otf2, &exporter_paje, &exporter_parquet,
+	&exporter_ctf,    &exporter_folded,     &exporter_pprof,  &exporter_page, NULL,
 };
 
 /* The length of the longest of the suffixes in which the path ends, with a name before it. 0: none. */
