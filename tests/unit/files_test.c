@@ -157,8 +157,11 @@ static void else_the_call_is(void **state)
 	assert_string_equal(name(NOWHERE, opened(NOWHERE, "a/name", 0)), "relative: a/name");
 	memset(path, '/', sizeof(path));
 	assert_non_null(strstr(name(NOWHERE, opened(NOWHERE, path, 0)), "// (cut)"));
-	/* Each open is a time of its own. */
+	/* Each open is a time of its own, however many there are. */
+	for (int i = 0; i < 10000; i++)
+		opened(NOWHERE, "/another", 0);
 	assert_string_equal(name(NOWHERE, time), "given: /some/link");
+	assert_string_equal(name(NOWHERE, clock_monotonic()), "given: /another");
 }
 
 static void a_look_that_came_too_late_is_taken_back(void **state)
