@@ -2,7 +2,6 @@
 """Names of files that are open for some microseconds: by the path that the call was given, never a wrong one."""
 import collections
 import json
-import pathlib
 
 import gaspbpf
 import truth
@@ -75,14 +74,16 @@ def test_a_name_that_is_odd(job, observe, tmp_path):
 
 def test_the_recording_has_the_same_names(job, observe, tmp_path):
     """However often a descriptor was used again; and the text says whose word a name is."""
-    (tmp_path / "data").mkdir()
-    running = job(JOB, env={"IO_FOLDER": str(tmp_path / "data")}).wait_ready()
+    data = tmp_path / "d".ljust(105 - len(str(tmp_path)), "d")
+    assert len(f"{data}/whole.332") < 119
+    data.mkdir()
+    running = job(JOB, env={"IO_FOLDER": str(data)}).wait_ready()
     watcher = observe("-p", running.process.pid, "-m", "io", "-o", tmp_path / "x.gasp")
     running.work()
     status, _, errors = watcher.stop()
     assert status == 0 and running.end() == 0, errors
     report = json.loads(gaspbpf.run("report", "--json", tmp_path / "x.gasp").stdout)
-    compare(report, running.truths()[0]["files"], tmp_path / "data")
+    compare(report, running.truths()[0]["files"], data)
     text = gaspbpf.run("report", "--top", "4000", tmp_path / "x.gasp").stdout
     assert "as the program called it" in " ".join(text.split())
     assert "given: " in text and "relative: at." in text
@@ -91,4 +92,4 @@ def test_the_recording_has_the_same_names(job, observe, tmp_path):
              if event["name"] == "GASP_IO_OPEN"]
     for file in running.truths()[0]["files"]:
         assert file["given"] in calls
-    assert pathlib.Path("/nothing/is/here").as_posix() in calls
+    assert "/nothing/is/here" in calls

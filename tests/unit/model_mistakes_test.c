@@ -22,6 +22,8 @@ static void mistakes_say_where_and_what_to_do(void **state)
 	complains("PUT put void f(void *p @ptr(+8))", "31", "expected u8 s8");
 	complains("PUT put void f(void *p @ptr(*))", "16", "no integer or pointer");
 	complains("PUT put void f(int p @ptr(*))", "22", "'*' needs a pointer");
+	complains("PUT put void f(int p @path)", "22", "'@path' needs a 'const char *'");
+	complains("PUT put void f(char *p @path(+8 ptr))", "24", "'@path' needs a 'const char *', and nothing in");
 	complains("PUT put void f(int p @out)", "16", "@out needs a pointer");
 	complains("PUT put void f(T *p)", "14", "T stands for a type");
 	complains("PUT put void f_{int,long(T *p)", "16", "missing");

@@ -295,6 +295,60 @@ static void paths_through_structs(void **state)
 	done(&s, set);
 }
 
+/* The one step of this kind at the call, or at the return. */
+static struct gb_op only_step(const struct gb_probe *p, uint8_t kind, bool at_return)
+{
+	unsigned first = at_return ? p->entry_ops : 0, count = at_return ? p->return_ops : p->entry_ops, found = 0;
+	struct gb_op op = { 0 };
+
+	for (unsigned i = first; i < first + count; i++) {
+		if (p->ops[i].kind != kind)
+			continue;
+		op = p->ops[i];
+		found++;
+	}
+	assert_int_equal(found, 1);
+	return op;
+}
+
+static void expect_path(const struct model_set *set, const char *name, unsigned source, int folder, unsigned slots)
+{
+	struct capture c;
+	struct gb_op at_call, again;
+	const struct value *path = NULL;
+
+	assert_int_equal(model_function_capture(find_function(set, name), NULL, &c), 0);
+	at_call = only_step(&c.program, GB_OP_PATH, false);
+	again = only_step(&c.program, GB_OP_PATH_AGAIN, true);
+	assert_int_equal(at_call.source, source);
+	assert_int_equal(at_call.offset, folder);
+	again.kind = at_call.kind;
+	assert_memory_equal(&again, &at_call, sizeof(again));
+	assert_int_equal(c.program.slots, slots);
+	for (size_t i = 0; i < c.nvalues; i++)
+		path = c.values[i].meaning == MEANING_PATH ? &c.values[i] : path;
+	assert_non_null(path);
+	assert_int_equal(path->form, FORM_TEXT);
+	assert_int_equal(path->slot, at_call.slot);
+	assert_int_equal(path->element, GB_PATH_TEXT);
+	assert_int_equal(c.program.return_slots >> at_call.slot & 1, 0);
+	capture_free(&c);
+}
+
+/* Read at the call, and again at the return; where the descriptor is that it is relative to; nothing is left out. */
+static void paths_of_files(void **state)
+{
+	struct model_set *set = read_lines(
+		"F io int f(const char *path @path, int flags) -> result @fd\n"
+		"G io int g(int at @folder, const char *path @path, int flags) -> result @fd\n"
+		"H io int h(double at @folder, const char *path @path)\n");
+
+	expect_path(set, "f", 0, 0, 2 + GB_PATH_WORDS + 1);
+	expect_path(set, "g", 1, 1, GB_SLOTS);
+	expect_path(set, "h", 0, GB_SLOTS + 1, 1 + GB_PATH_WORDS); /* a folder that nobody can see */
+	models_free(set);
+}
+
 static void layouts_of_one_library(void **state)
 {
 	struct model_set *set = read_text(message_model);
@@ -620,6 +674,7 @@ int main(void)
 		cmocka_unit_test(too_much_is_left_out_from_the_end),
 		cmocka_unit_test(out_parameters_are_read_at_the_return),
 		cmocka_unit_test(paths_through_structs),
+		cmocka_unit_test(paths_of_files),
 		cmocka_unit_test(layouts_of_one_library),
 		cmocka_unit_test(layouts_of_another),
 		cmocka_unit_test(a_library_that_no_layout_knows),

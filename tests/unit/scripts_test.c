@@ -47,9 +47,11 @@ static void fill(struct looks *looks, uint64_t ran)
 	assert_non_null(looks->threads);
 	looks->count = THREADS_HERE;
 	for (int i = 0; i < THREADS_HERE; i++)
-		looks->threads[i] = (struct thread_look){
-			.pid = PID, .tid = PID + i, .state = 'S', .switches = 5 + ran * (unsigned)i, .ran = 100 + ran * (unsigned)i
-		};
+		looks->threads[i] = (struct thread_look){ .pid = PID,
+							  .tid = PID + i,
+							  .state = 'S',
+							  .switches = 5 + ran * (unsigned)i,
+							  .ran = 100 + ran * (unsigned)i };
 }
 
 int __wrap_looks_take(struct looks *looks, struct looker *looker, struct process *const *processes, size_t count)
