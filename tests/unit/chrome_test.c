@@ -557,11 +557,10 @@ static void events_are_lines(void **state)
 	job_call(&job, 0, 0, 0, 1234567, 2000001);
 	text = job_export(&job, "run.events");
 	assert_string_equal(
-		text,
-		"0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 site=-7 site=true pe=3 q\\x20r=unknown @ "
-		"ring.c:12:5\n"
-		"0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 site=-7 site=true pe=3 p=0x7f00dead "
-		"q\\x20r=unknown @ ring.c:12:5\n");
+		text, "0.001234567 rank:3 main:4000 START GASP_T_PUT n=100 site=-7 site=true pe=3 q\\x20r=unknown @ "
+		      "ring.c:12:5\n"
+		      "0.002000001 rank:3 main:4000 END GASP_T_PUT n=100 site=-7 site=true pe=3 p=0x7f00dead "
+		      "q\\x20r=unknown @ ring.c:12:5\n");
 	free(text);
 }
 
