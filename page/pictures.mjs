@@ -55,7 +55,7 @@ await picture(browser, 'finding.png', pathToFileURL(join(folder, 'terminal.html'
   (page) => boxOf(page, 'pre'));
 await picture(browser, 'page.png', pathToFileURL(join(folder, 'run.html')).href, { width: 1200, height: 1000 }, async (page) => {
   await page.waitForSelector('html[data-ready="all"]');
-  await page.$eval('.finding .goto', (link) => link.click());
+  await page.$eval('.finding[data-kind="delay"] .goto', (link) => link.click());
   await pause(1500);
   await page.evaluate(() => scrollTo(0, document.getElementById('timeline').offsetTop - 70));
   await pause(500);
