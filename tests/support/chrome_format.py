@@ -18,11 +18,11 @@ NEEDED = {  # and nothing else, but for what may be there
 }
 META = {"process_name": ("name", str), "thread_name": ("name", str), "process_sort_index": ("sort_index", int),
         "thread_sort_index": ("sort_index", int)}
-# Catapult's reserved names: all others make its import fail.
+# Reserved names that Catapult had in 2016 and still has: all others make its import fail.
 COLOURS = {"thread_state_uninterruptible", "thread_state_iowait", "thread_state_running", "thread_state_runnable",
-           "thread_state_sleeping", "thread_state_unknown", "background_memory_dump", "light_memory_dump",
-           "detailed_memory_dump", "vsync_highlight_color", "generic_work", "good", "bad", "terrible", "black", "grey",
-           "white", "yellow", "olive", "rail_response", "rail_animation", "rail_idle", "rail_load", "startup"}
+           "thread_state_sleeping", "thread_state_unknown", "light_memory_dump", "detailed_memory_dump", "generic_work",
+           "good", "bad", "terrible", "black", "rail_response", "rail_animation", "rail_idle", "rail_load",
+           "cq_build_running", "cq_build_passed", "cq_build_failed", "cq_build_abandoned"}
 
 
 def ns(micros):

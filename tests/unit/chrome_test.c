@@ -417,6 +417,7 @@ static void a_call_is_a_complete_event(void **state)
 	assert_json(text);
 	assert_int_equal(assert_nesting(text), 1);
 	assert_true(has(text, "\"displayTimeUnit\":\"ns\""));
+	assert_true(has(text, "\"metadata\":{\"highres-ticks\":true}"));
 	assert_true(has(text, "\"name\":\"rank 3: ./job 1\""));
 	assert_true(has(text, "\"name\":\"main (tid 4000)\""));
 	assert_true(has(

@@ -259,6 +259,15 @@ static void put_other(struct chrome *c)
 	json_end_object(j);
 }
 
+/* Catapult's importer takes times for coarse ones, and warns, where they are not said to be fine. */
+static void put_clock(struct chrome *c)
+{
+	json_key(&c->json, "metadata");
+	json_object(&c->json);
+	json_key_bool(&c->json, "highres-ticks", true);
+	json_end_object(&c->json);
+}
+
 static void chrome_close(struct chrome *c)
 {
 	chrome_arrows_free(c->arrows);
@@ -339,6 +348,7 @@ static int chrome_write_with(struct recording *recording, int fd, int spare, con
 	json_object(&c->json);
 	json_key_string(&c->json, "displayTimeUnit", "ns");
 	put_other(c);
+	put_clock(c);
 	json_key(&c->json, "traceEvents");
 	json_array(&c->json);
 	error = put_events(c, recording);
