@@ -180,7 +180,7 @@ def test_hostile_command_lines_and_paths(tmp_path):
     process, = named(trace, "process_name").values()
     line = b" ".join([str(program).encode(), *arguments]).decode(errors=BY_NUMBER)
     assert process == line and report["processes"][0]["command"] == line
-    callers = {event["args"]["caller"] for event in calls(trace) if event["name"] == "GASP_C_MALLOC"}
+    callers = {event["args"]["site"] for event in calls(trace) if event["name"] == "GASP_C_MALLOC"}
     assert callers == {f"{folder}/q\"uote\\.c:2:{column}"
                        for column in {int(caller.split(":")[-1]) for caller in callers}}
     # What is printed for people carries no control character of the target's to their terminal.

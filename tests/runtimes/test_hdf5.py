@@ -119,7 +119,7 @@ def test_calls_that_later_versions_have(tmp_path):
     assert out.returncode == 0, out.stderr
     gaspbpf.run("export", tmp_path / "x.gasp", "-o", tmp_path / "x.json")
     calls = [(call["name"].removeprefix("GASP_H5_"), {key: value for key, value in call["args"].items()
-                                                      if key != "caller" and not key.endswith("bytes")})
+                                                      if key != "site" and not key.endswith("bytes")})
              for call in json.loads((tmp_path / "x.json").read_text())["traceEvents"] if call["ph"] == "X"]
     assert calls == [
         ("FCREATE", {"filename": "created.h5", "flags": 11, "result": 70}),
