@@ -13,7 +13,8 @@ export const about = {
       element(
         'p',
         {},
-        `Made by gaspbpf ${plain(facts.gaspbpf)} from ${plain(facts.recording)}. `,
+        `Made by gaspbpf ${plain(facts.gaspbpf)} `,
+        facts.recording == null ? 'at the end of an observation. ' : `from ${plain(facts.recording)}. `,
         calls.left_out
           ? `${app.format.count(calls.drawn)} of ${app.format.count(calls.all)} calls are in this file one by ` +
               `one; ${app.format.count(calls.left_out)} shorter than ` +

@@ -75,7 +75,7 @@ function head({ facts, report }) {
   const first = processes?.[0]?.command ?? facts.lanes[0]?.process ?? facts.recording;
   const ranks = new Set(threads.filter((thread) => thread.rank != null).map((thread) => thread.rank)).size;
   const pids = new Set(threads.map((thread) => thread.pid)).size;
-  document.title = `${plain(facts.recording)} – gaspbpf`;
+  document.title = `${plain(facts.recording ?? first)} – gaspbpf`;
   document.getElementById('job').textContent = plain(first);
   const parts = [
     `watched for ${format.time(facts.end_ns - facts.start_ns)}`,

@@ -28,7 +28,7 @@ class Memory:
         self.recording = composed.compose(tmp_path / "run.gasp", text)
         result = gaspbpf.run("report", "--json", self.recording)
         assert result.returncode == 0, result.stderr
-        report = json.loads(result.stdout)
+        self.report = report = json.loads(result.stdout)
         self.heaps, self.sites = report["memory"]["heaps"], report["memory"]["sites"]
         self.start = report["recording"]["start_ns"]
         self.found = [(finding["kind"], finding["text"]) for finding in report["findings"]
@@ -153,6 +153,8 @@ def test_a_leak(tmp_path):
     assert memory.heap("grows") == (True,) and memory.heap("trend_bytes_per_s")[0] == pytest.approx(2e6, rel=0.05)
     (kind, text), = memory.found
     assert kind == "leak" and "rank 3: blocks of job.c:40 in work pile up, 195 KiB in 200 that" in text
+    finding, = (one for one in memory.report["findings"] if one["kind"] == "leak")
+    assert "job.c:40" in finding["places"][0] and finding["evidence"]["mean_ns"] is None, "it is not about time"
     assert "leak suspected: job.c:40 in work, rank 3: 195 KiB in 200 blocks" in " ".join(memory.text().split())
 
 

@@ -374,6 +374,15 @@ def test_a_part(tmp_path):
     assert page.facts["calls"]["all"] == 2
 
 
+def test_of_a_recording_that_nobody_keeps(tmp_path):
+    """What made it has no name then; beside a recording that is kept it has that one's."""
+    for kept in False, True:
+        outputs = [word for name in ("run.html", *["run.gasp"] * kept) for word in ("-o", tmp_path / name)]
+        done = gaspbpf.run("-q", *outputs, "--", "true", timeout=gaspbpf.PATIENCE)
+        assert done.returncode == 0, done.stderr
+        assert Page(tmp_path / "run.html").facts["recording"] == ("run.gasp" if kept else None)
+
+
 # --- hostile names -----------------------------------------------------------------
 
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\"'&amp;\x07\\"

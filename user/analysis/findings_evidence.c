@@ -118,12 +118,12 @@ static double level_of(const struct finding *f)
 	return f->level > 0 ? f->level : basis_of(f)->level;
 }
 
-/* What it says of itself, else what is known of its event's calls. */
+/* What it says of itself, else what is known of its event's calls, where it is about their time. */
 static struct finding_regularity regularity_of(const struct report *r, const struct finding *f)
 {
 	const struct tally *tally = f->event != NO_INDEX ? &r->by_event[f->event] : NULL;
 
-	if (f->regularity.what || !tally || !tally->timed)
+	if (f->regularity.what || !tally || !tally->timed || basis_of(f)->not_time)
 		return f->regularity;
 	return (struct finding_regularity){ .what = "calls of its event",
 					    .times = tally->timed,

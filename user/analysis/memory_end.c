@@ -424,6 +424,8 @@ static int find_leaks(const struct memory *m, struct report *r)
 			.kind = "leak",
 			.event = profile_event(r->profile, m->d, site->probe),
 			.thread = heap_thread(m, &m->heaps[site->heap]),
+			.has_site = site->site < m->d->nsites,
+			.site = site->site,
 			.weight = site->took,
 			.section = "memory",
 		};

@@ -70,8 +70,7 @@ static int open_export(struct outputs *outputs, const char *path)
 /* Each by a process of its own, which reads the recording in the end. */
 static int open_archives(struct outputs *outputs)
 {
-	struct archive_source source = { .fd = outputs->recording_fd,
-					 .name = outputs->recording ?: "temporary recording" };
+	struct archive_source source = { .fd = outputs->recording_fd, .name = outputs->recording ?: RECORDING_UNNAMED };
 	int error = 0;
 
 	for (size_t i = 0; i < outputs->nexports && !error; i++) {
@@ -124,7 +123,7 @@ void outputs_begin(struct outputs *outputs, const struct definitions *d)
 			close(fd);
 		return;
 	}
-	outputs->error = recording_create(&outputs->writer, fd, outputs->recording ?: "temporary recording", d);
+	outputs->error = recording_create(&outputs->writer, fd, outputs->recording ?: RECORDING_UNNAMED, d);
 }
 
 int outputs_connect(struct outputs *outputs, const struct definitions *d, struct capture_session *capture)
@@ -159,7 +158,7 @@ static int write_exports(struct outputs *outputs)
 	struct recording *recording;
 	int first = 0, err, spare;
 
-	err = recording_open_fd(&recording, outputs->recording_fd, outputs->recording ?: "temporary recording");
+	err = recording_open_fd(&recording, outputs->recording_fd, outputs->recording ?: RECORDING_UNNAMED);
 	if (err)
 		return err;
 	for (size_t i = 0; i < outputs->nexports; i++) {

@@ -114,6 +114,14 @@ static void forget_try(struct page *p)
 	drawing_free(&p->drawing);
 }
 
+/* NULL: nobody keeps it. */
+static const char *name_of(const struct recording *recording)
+{
+	const char *name = recording_name(recording);
+
+	return strcmp(name, RECORDING_UNNAMED) ? path_base(name) : NULL;
+}
+
 /* Everything with calls of this length and longer drawn. */
 static int try(struct page *p, uint64_t threshold)
 {
@@ -125,8 +133,7 @@ static int try(struct page *p, uint64_t threshold)
 	error = drawing_make(&p->drawing, &p->survey, p->spool, p->recording, p->out);
 	if (error)
 		return error;
-	return facts_make(&p->facts, p->spool, &p->drawing, &p->arrows, path_base(recording_name(p->recording)),
-			  p->limit);
+	return facts_make(&p->facts, p->spool, &p->drawing, &p->arrows, name_of(p->recording), p->limit);
 }
 
 /* As many as all lanes together may have, and not more than there are ns. */

@@ -271,7 +271,7 @@ static int write_whole(struct merge *m, int fd)
 			close(own);
 		return error;
 	}
-	error = recording_create(&writer, own, "temporary recording", &m->d);
+	error = recording_create(&writer, own, RECORDING_UNNAMED, &m->d);
 	if (error)
 		return error;
 	error = merge_spans(m, writer);
@@ -288,7 +288,7 @@ static int read_bounds(struct merge *m, uint64_t doubt, struct bounds *b)
 		return fd;
 	error = write_whole(m, fd);
 	if (!error)
-		error = recording_open_fd(&whole, fd, "temporary recording");
+		error = recording_open_fd(&whole, fd, RECORDING_UNNAMED);
 	if (!error) {
 		error = bounds_read(m, whole, doubt, b);
 		recording_close(whole);

@@ -524,6 +524,8 @@ struct recording *recording_again(struct recording *recording);
 const struct definitions *recording_definitions(const struct recording *recording);
 /* As messages name it, which is its path where it was opened by that. Good as long as the recording. */
 const char *recording_name(const struct recording *recording);
+/* The name of one that nobody keeps. */
+#define RECORDING_UNNAMED "temporary recording"
 /* For who has nothing to do without single calls: false, said, where the recording has only sums. */
 bool recording_has_calls(const struct recording *recording, const char *name);
 /* Hands every span and gap to the sink; memory does not grow with the spans. May be called again. */
