@@ -87,12 +87,16 @@ function paintCalls(scene, lane, place) {
   for (const i of inProgress(calls, lane, begin).reverse()) paintCall(scene, i, place, painted);
   const [first, end] = begunIn(calls, lane, begin, from + scene.right * step);
   const { start, duration } = calls;
+  const many = end - first > 4 * scene.width;
   for (let i = first; i < end; i++) {
     paintCall(scene, i, place, painted);
-    // Where calls are closer than pixels, and it and all that is in it fits in one: on to the next pixel.
-    if (duration[i] < step && i + 16 < end && start[i + 16] < start[i] + step) {
-      const column = Math.floor((start[i] - from) / step) + 1;
-      i = Math.max(i, lowerBound(start, from + column * step, i + 1, end) - 1);
+    // Where calls are closer than pixels, and it and all that is in it fits in one: on to the next pixel, but for
+    // those that began in this one and reach beyond it.
+    if (many && duration[i] < step && i + 16 < end && start[i + 16] < start[i] + step) {
+      const beyond = from + (Math.floor((start[i] - from) / step) + 1) * step;
+      const next = lowerBound(start, beyond, i + 1, end);
+      for (const k of inProgress(calls, lane, beyond).reverse()) if (k > i) paintCall(scene, k, place, painted);
+      i = next - 1;
     }
   }
 }

@@ -215,6 +215,26 @@ for (const step of [40000, 5000, 700, 50])
   assert.equal(scene.pixels[(place.y + 5) * width + x + (wide >> 1)], 7);
 }
 
+// A long call that begins in the same pixel as many short ones is a bar, in a picture of few calls and of many.
+for (const short of [20, 3000]) {
+  const n = short + 1,
+    step = 10000,
+    column = 3;
+  const some = {
+    n,
+    start: Float64Array.from({ length: n }, (_, i) => column * step + i * 3),
+    duration: Float64Array.from({ length: n }, (_, i) => (i === short ? 200 * step : 2)),
+    event: new Uint16Array(n),
+    end: new Uint8Array(n),
+    level: new Uint8Array(n),
+    parent: new Int32Array(n).fill(-1),
+  };
+  const scene = Object.assign(sceneAt(0, step), { calls: some, bins: null, pyramid: null });
+  paintLane(scene, { first: 0, calls: n }, 0, { ...place, strip: 0 }, true);
+  for (const x of [column + 2, column + 100, column + 190])
+    assert.equal(scene.pixels[(place.y + 5) * width + x], scene.eventColours[0], `${short} short calls before it`);
+}
+
 // Where lanes are.
 const layout = layOut(data, [3, 3, 3, 3], false);
 layout.lanes.forEach((one, at) => assert.equal(laneAt(layout, one.y + one.height / 2), at));
