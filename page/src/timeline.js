@@ -255,6 +255,7 @@ class Timeline extends Moving {
     const { calls } = this.data;
     if (!calls || !(i >= 0) || i >= calls.n) return;
     const lane = laneOf(this.data, i);
+    this.wanted = null;
     this.selected = i;
     this.range = null;
     this.selectedArrows = arrowsOf(this.data, lane, i);
@@ -272,6 +273,7 @@ class Timeline extends Moving {
   }
 
   clear() {
+    this.wanted = null;
     this.selected = -1;
     this.range = null;
     fill(this.panel, element('p', { class: 'muted' }, 'Nothing is selected.'));

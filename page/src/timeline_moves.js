@@ -69,7 +69,11 @@ export class Moving extends Picture {
     this.scrollToLane(lane);
     this.section.scrollIntoView({ block: 'start' });
     this.scroller.focus({ preventScroll: true });
+    const wanted = (this.wanted = {});
+    this.selected = -1;
+    this.range = null;
     this.app.loaded.then(() => {
+      if (this.wanted !== wanted) return;
       const i = this.callAt(lane, from, to);
       if (i >= 0) this.select(i, false);
       else {

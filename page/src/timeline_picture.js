@@ -276,6 +276,7 @@ export class Picture {
   paintRange(context, scene) {
     const x = (time) => (time - scene.from) / scene.step / scene.ratio;
     const [left, right] = [x(this.range[0]), x(this.range[1])];
+    if (right < 0 || left > this.width) return;
     context.fillStyle = this.style.accent;
     context.globalAlpha = 0.16;
     context.fillRect(left, 0, right - left, this.height);

@@ -122,6 +122,15 @@ def test_moving_by_keys(seen):
     assert keys["cleared"]["selected"] == -1
 
 
+def test_what_is_selected_anew_drops_what_was(seen):
+    links, planted = seen["links"], seen["planted"]
+    assert links["call"]["selected"] == planted["index"]
+    assert links["range"]["selected"] == -1 and "selected" in links["panel"].split("\n")[0]
+    assert links["entered"]["selected"] not in (-1, planted["index"])
+    assert links["entered"]["from"] > planted["start"] + planted["duration"] - 1e6
+    assert "selected" not in links["after"].split("\n")[0]
+
+
 def test_paper_is_white_and_has_the_whole_width(seen):
     before, paper, after = seen["paper"]
     assert paper[0] < 680 < before[0] and paper[1] == "light"

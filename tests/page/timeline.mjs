@@ -187,6 +187,21 @@ async function byKeys(page) {
   return out;
 }
 
+/** A call is selected, then a time, by links, then what stands in the middle of it. */
+async function byLinks(page, { planted }) {
+  const { lane, start, duration } = planted;
+  const go = async (from, to) => {
+    await timeline(page, (t, ...where) => t.goto(...where), lane, from, to);
+    await drawn(page);
+  };
+  await go(start, start + duration);
+  const out = { call: await view(page) };
+  await go(start + duration + 1000.5, start + duration + 1e6);
+  Object.assign(out, { range: await view(page), panel: await panel(page) });
+  await page.keyboard.press('Enter');
+  return Object.assign(out, { entered: await view(page), after: await panel(page) });
+}
+
 /** Names with markup in them, in all places that show any; then what the page may do at all. */
 async function hostile(browser) {
   const job = makeJob({ lanes: 4, calls: 2000, leftOut: 3000, hostile: true });
@@ -273,6 +288,7 @@ try {
   }
   seen.mouse = await byMouse(page, job);
   seen.keys = await byKeys(page, job);
+  seen.links = await byLinks(page, job);
   await page.close();
   seen.hostile = await hostile(browser);
   seen.spoilt = await spoilt(browser);
