@@ -17,7 +17,15 @@ export const keys = [
   [['u'], 'U', 'the call around it', (t) => t.up()],
   [['.'], '.', 'the next one found', (t) => t.nextMatch(1)],
   [[','], ',', 'the one found before', (t) => t.nextMatch(-1)],
-  [['Escape'], 'Esc', 'nothing selected', (t) => t.clear()],
+  [
+    ['Escape'],
+    'Esc',
+    'nothing selected, nothing looked for',
+    (t) => {
+      t.clear();
+      t.forget();
+    },
+  ],
 ];
 
 const acts = new Map(keys.flatMap(([names, , , act]) => names.map((name) => [name, act])));

@@ -108,7 +108,7 @@ export function find(words, text, label) {
     const box = document.getElementById('tl-search');
     if (!box) return;
     box.value = `${words.map((word) => `"${word.replaceAll('"', '')}"`).join(' ')} longest`;
-    box.dispatchEvent(new Event('input'));
+    box.dispatchEvent(new Event('find'));
     document.getElementById('timeline').scrollIntoView({ block: 'start' });
     box.focus({ preventScroll: true });
   };

@@ -245,7 +245,19 @@ class Timeline extends Moving {
         clearTimeout(typed);
         if (this.found?.text === this.search.value) this.nextMatch(event.shiftKey ? -1 : 1);
         else this.runSearch().then(() => this.nextMatch(1));
-      } else if (event.key === 'Escape') this.scroller.focus();
+      } else if (event.key === 'Escape') {
+        event.preventDefault();
+        clearTimeout(typed);
+        this.forget();
+        this.scroller.focus();
+      }
+    });
+    // Who comes by a link wants to see what was looked for.
+    this.search.addEventListener('find', async () => {
+      clearTimeout(typed);
+      await this.app.loaded.catch(() => {});
+      await this.runSearch();
+      this.nextMatch(1);
     });
   }
 
@@ -374,26 +386,30 @@ class Timeline extends Moving {
     this.tellMatches();
   }
 
+  /** Nothing is looked for any more. */
+  forget() {
+    this.search.value = '';
+    this.run = null;
+    this.found = null;
+    this.matches.textContent = '';
+  }
+
   tellMatches() {
-    const { indices, at } = this.found,
-      n = indices.length;
-    this.matches.textContent =
-      n === 0
-        ? 'none in this file'
-        : at < 0
-          ? `${format.count(n)} found`
-          : `${format.count(at + 1)} of ${format.count(n)}`;
+    const { all, at, longest } = this.found,
+      n = format.count(all);
+    if (!all) this.matches.textContent = 'none in this file';
+    else if (at < 0)
+      this.matches.textContent = longest
+        ? `sorted by length, longest first: ${n} call${all === 1 ? '' : 's'}`
+        : `${n} found`;
+    else this.matches.textContent = `${format.count(at + 1)} of ${n}${longest ? ', longest first' : ''}`;
   }
 
   nextMatch(by) {
     if (!this.found?.indices.length) return;
-    const { indices, longest } = this.found,
+    const { indices } = this.found,
       n = indices.length;
-    if (this.found.at < 0 && !longest && this.selected >= 0) {
-      // go on from what is selected
-      const at = lowerBound(indices, this.selected + (by > 0 ? 1 : 0), 0, n);
-      this.found.at = (by > 0 ? at : at - 1 + n) % n;
-    } else this.found.at = this.found.at < 0 ? (by > 0 ? 0 : n - 1) : (this.found.at + by + n) % n;
+    this.found.at = this.found.at < 0 ? (by > 0 ? 0 : n - 1) : (this.found.at + by + n) % n;
     this.tellMatches();
     const i = indices[this.found.at],
       { duration } = this.data.calls,

@@ -255,6 +255,31 @@ assert.deepEqual(await found('>5ms lock worker-1'), [job.planted.index]);
 assert.equal((await found('open')).length, 1);
 const [wanted] = await found('"peer=5 bytes=256 tag=5"');
 assert.equal(facts.words[calls.word[wanted]], 'peer=5 bytes=256 tag=5');
+// Words that name a thread or process together: its calls and no others, even if others have a 1 somewhere.
+{
+  const { lanes } = facts;
+  const of = async (text) => [...new Set((await found(text)).map((i) => lanes.findIndex((l) => i < l.first + l.calls)))];
+  const named = lanes.map(({ name }) => name.replace(/ \(.*/, ''));
+  assert.equal(new Set(named).size, 4);
+  for (const [at, name] of named.entries()) {
+    assert.deepEqual(await of(`${name} >0ns`), [at], name);
+    assert.deepEqual(await of(`${name} 1`), [at], name);
+  }
+  const ten = { ...data, facts: { ...facts, lanes: lanes.map((lane, at) => ({ ...lane, name: `lane ${at * 10}` })) } };
+  assert.equal((await find(ten, 'lane 10')).all, lanes[1].calls);
+}
+// All that there are are counted, even where only the longest of them are sorted.
+{
+  const n = 150000;
+  const many = {
+    facts: { ...facts, lanes: [{ ...facts.lanes[0], first: 0, calls: n }] },
+    calls: { start: Float64Array.from({ length: n }, (_, i) => i), duration: Float64Array.from({ length: n }, (_, i) => i) },
+  };
+  for (const key of ['event', 'site', 'word', 'end']) many.calls[key] = new Uint8Array(n);
+  const { all: counted, indices } = await find(many, 'longest');
+  assert.equal(counted, n);
+  assert.equal(indices[0], n - 1);
+}
 const durations = (await found('longest')).map((i) => calls.duration[i]);
 assert.deepEqual(
   durations,

@@ -105,9 +105,9 @@ def test_the_command_for_all_calls_of_what_is_in_view(seen):
 def test_found_by_keys_alone(seen):
     keys, planted = seen["keys"], seen["planted"]
     assert keys["slash"] == "tl-search"
-    assert keys["matches"] == f"1 of {seen['counts']['C_MUTEX_LOCK']}"
+    assert keys["matches"] == f"1 of {seen['counts']['C_MUTEX_LOCK']}, longest first"
     assert keys["found"]["selected"] == planted["index"] and keys["found"]["lane"] == planted["lane"]
-    assert keys["focus"] == "tl-scroll"
+    assert keys["focus"] == "tl-scroll" and keys["empty"] == ["", ""]
     assert keys["before"]["selected"] == planted["index"] - 1 and keys["again"]["selected"] == planted["index"]
     assert LOCK in keys["panel"] and keys["words"] != "none in this file"
 
@@ -129,6 +129,10 @@ def test_what_is_selected_anew_drops_what_was(seen):
     assert links["entered"]["selected"] not in (-1, planted["index"])
     assert links["entered"]["from"] > planted["start"] + planted["duration"] - 1e6
     assert "selected" not in links["after"].split("\n")[0]
+
+
+def test_what_a_link_looks_for_is_shown_at_once(seen):
+    assert seen["links"]["sought"]["selected"] == seen["planted"]["index"]
 
 
 def test_paper_is_white_and_has_the_whole_width(seen):

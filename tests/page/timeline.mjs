@@ -161,6 +161,10 @@ async function byKeys(page) {
   out.found = await view(page);
   await press('Escape');
   out.focus = await page.evaluate(() => document.activeElement.className);
+  out.empty = await page.evaluate(() => [
+    document.querySelector('#tl-search').value,
+    document.querySelector('.tl-matches').textContent,
+  ]);
   await press('p');
   out.before = await view(page);
   await press('n');
@@ -199,7 +203,14 @@ async function byLinks(page, { planted }) {
   await go(start + duration + 1000.5, start + duration + 1e6);
   Object.assign(out, { range: await view(page), panel: await panel(page) });
   await page.keyboard.press('Enter');
-  return Object.assign(out, { entered: await view(page), after: await panel(page) });
+  Object.assign(out, { entered: await view(page), after: await panel(page) });
+  // As links of places do (make.js): the first one is shown at once.
+  await page.$eval('#tl-search', (one) => {
+    one.value = '"mutex" longest';
+    one.dispatchEvent(new Event('find'));
+  });
+  await until(page, (t) => t.found?.at === 0);
+  return Object.assign(out, { sought: await view(page) });
 }
 
 /** Names with markup in them, in all places that show any; then what the page may do at all. */
