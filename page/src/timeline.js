@@ -12,6 +12,7 @@ import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { find } from './timeline_search.js';
 
 const BESIDE = 490; // CSS pixels: what the section has above and below the lanes; all of it fits into a window
+const LANES_TOLD = 6; // with shares of their own in a selected time
 
 const press = (text, label, act) =>
   element('button', { type: 'button', title: label, 'aria-label': label, on: { click: act } }, text);
@@ -292,6 +293,22 @@ class Timeline extends Moving {
     this.draw();
   }
 
+  /** The lanes in view, if they are few, else the one that is gone from. */
+  lanesTold() {
+    const { scrollTop } = this.scroller;
+    const seen = [...this.layout.lanes.keys()].filter((at) => {
+      const { y, height } = this.layout.lanes[at];
+      return y + height > scrollTop && y < scrollTop + this.height;
+    });
+    return seen.length > LANES_TOLD ? [this.lane] : seen;
+  }
+
+  /** A time is selected: whole ns. */
+  selectRange(from, to) {
+    this.selected = -1;
+    this.range = [Math.round(from), Math.round(to)];
+  }
+
   showRange() {
     const { facts } = this.data,
       p = this.pyramid;
@@ -312,7 +329,7 @@ class Timeline extends Moving {
         for (let g = 0; g < sums.length; g++) sums[g] += (found[g] / 255) * (to - from);
         return true;
       });
-    showRange(this.panel, this.data, this.range, this.lane, this.app, shares);
+    showRange(this.panel, this.data, this.range, this.lanesTold(), this.app, shares);
     this.app.say(`${format.time(this.range[1] - this.range[0])} selected`);
   }
 

@@ -77,7 +77,7 @@ export class Moving extends Picture {
       const i = this.callAt(lane, from, to);
       if (i >= 0) this.select(i, false);
       else {
-        this.range = [from, to];
+        this.selectRange(from, to);
         this.showRange();
       }
     });
@@ -202,8 +202,7 @@ export class Moving extends Picture {
       this.held.moved = true;
       if (this.held.ranging) {
         const other = Math.max(0, Math.min(this.data.facts.length, this.timeOf(now.offsetX)));
-        this.range = [Math.min(begin.time, other), Math.max(begin.time, other)];
-        this.selected = -1;
+        this.selectRange(Math.min(begin.time, other), Math.max(begin.time, other));
         this.draw();
       } else {
         this.moveTo(begin.from - ((now.offsetX - begin.x) / this.width) * (this.to - this.from));

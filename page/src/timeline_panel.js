@@ -101,14 +101,42 @@ export function copyable(text, app) {
   return { code, nodes: [code, ' ', button('copy', copy, 'copy the command')] };
 }
 
-function arrowRows(data, indices, away, app) {
-  const { arrows, facts } = data;
+/** The innermost call of a lane that an arrow ends in; -1: it is not in this file. */
+const endsIn = ({ arrows, calls, facts }, k) =>
+  inProgress(calls, facts.lanes[arrows.toLane[k]], arrows.toTime[k] - 0.5)[0] ?? -1;
+
+/**
+ * How long the call that an arrow ends in had waited by then, ns: { of: the call, ns }. The wait begins with the call.
+ * null: the call is not in this file.
+ */
+export function waitOf(data, k, of = endsIn(data, k)) {
+  if (of < 0) return null;
+  const { start, duration } = data.calls;
+  return { of, ns: Math.max(0, Math.min(data.arrows.toTime[k], start[of] + duration[of]) - start[of]) };
+}
+
+/** What an arrow tells of a wait: `into` is the call that is told of if the arrow ends in it, else -1. */
+export function waitText(data, k, into = -1) {
+  const { arrows, calls, facts } = data;
+  const kind = plain(arrows.kinds[arrows.kind[k]] ?? 'arrow');
+  const lane = (at) => plain(facts.lanes[at]?.name);
+  if (into >= 0) {
+    const { ns } = waitOf(data, k, into),
+      rest = calls.duration[into] - ns;
+    const text = `waited ${format.time(ns)} for ${lane(arrows.fromLane[k])} (${kind})`;
+    return rest > ns ? `${text}: most of the call, ${format.time(rest)}, is not this wait` : text;
+  }
+  const wait = waitOf(data, k),
+    who = lane(arrows.toLane[k]);
+  return wait ? `${who} waited ${format.time(wait.ns)} (${kind})` : `${who} (${kind}; its call is not in this file)`;
+}
+
+function arrowRows(data, indices, into, app) {
+  const { arrows } = data;
   const one = (k) => {
-    const [lane, time] = away ? [arrows.toLane[k], arrows.toTime[k]] : [arrows.fromLane[k], arrows.fromTime[k]];
-    const ns = arrows.toTime[k] - arrows.fromTime[k];
-    const text =
-      `${plain(arrows.kinds[arrows.kind[k]] ?? 'arrow')}, ${away ? 'to' : 'from'} ${plain(facts.lanes[lane]?.name)}, ` +
-      (ns > 0 ? `${format.time(ns)} ${away ? 'later' : 'before'}` : 'at the same time');
+    const [lane, time] =
+      into < 0 ? [arrows.toLane[k], arrows.toTime[k] - 1] : [arrows.fromLane[k], arrows.fromTime[k]];
+    const text = waitText(data, k, into);
     return element(
       'li',
       {},
@@ -186,21 +214,21 @@ export function showCall(panel, data, i, app) {
               `${format.time(facts.calls.shorter_than_ns)}, not in this file`,
           )
         : null,
-      into.length ? row('Waited for', arrowRows(data, into, false, app)) : null,
-      from.length ? row('Waited for by', arrowRows(data, from, true, app)) : null,
+      into.length ? row('Waited for', arrowRows(data, into, i, app)) : null,
+      from.length ? row('Waited for by', arrowRows(data, from, -1, app)) : null,
     ),
   );
 }
 
 const SUMMED_MOST = 400000;
 
-/** Time by group of all lanes in a part of the run, and of one: { sums, own, calls, left (out, of them), about }. */
-export function split(data, from, to, one = -1, pyramidShares = null) {
+/** Time by group of all lanes in a part of the run, and of some: { sums, own, calls, left (out, of them), about }. */
+export function split(data, from, to, some = [], pyramidShares = null) {
   const { facts, calls, bins } = data,
     groups = facts.groups.length;
   const groupOf = facts.events.map((event) => event.group);
   const sums = new Float64Array(groups),
-    own = new Float64Array(groups),
+    own = some.map(() => new Float64Array(groups)),
     drawn = new Float64Array(groups),
     leftOut = new Float64Array(groups);
   let n = 0,
@@ -219,22 +247,32 @@ export function split(data, from, to, one = -1, pyramidShares = null) {
     makeRoom(drawn, leftOut, to - from);
     for (let g = 0; g < groups; g++) {
       sums[g] += drawn[g] + leftOut[g];
-      if (at === one) own[g] = drawn[g] + leftOut[g];
+      some.forEach((one, k) => {
+        if (one === at) own[k][g] = drawn[g] + leftOut[g];
+      });
     }
   });
   return { sums, own, calls: n, left: Math.round(left), about: Boolean(about) || left > 0 };
 }
 
-/** The split as a table: of all lanes, and of one. */
-function splitTable({ facts }, { sums, own, about }, span, at, app) {
-  const all = span * facts.lanes.length;
-  const head = ['', 'All lanes', 'Share', plain(facts.lanes[at].name)];
+/** Lanes by their names, without the number of the thread where they are told apart without it. */
+function headsOf({ facts }, some) {
+  const names = some.map((at) => plain(facts.lanes[at].name)),
+    short = names.map((name) => name.replace(/ \(tid \d+\)$/, ''));
+  return new Set(short).size === names.length ? short : names;
+}
+
+/** The split as a table: of all lanes, and of some. */
+function splitTable(data, { sums, own, about }, span, some, app) {
+  const { facts } = data,
+    all = span * facts.lanes.length;
+  const head = ['', 'All lanes', 'Share', ...headsOf(data, some)];
   const rows = facts.groups
-    .map((name, g) => [name, name, sums[g], own[g]])
+    .map((name, g) => [name, name, sums[g], own.map((of) => of[g])])
     .filter(([, , ns]) => ns > 0)
     .sort((a, b) => b[2] - a[2]);
   const rest = (of, whole) => Math.max(0, whole - of.reduce((a, b) => a + b, 0));
-  rows.push(['outside', 'in no observed call', rest(sums, all), rest(own, span)]);
+  rows.push(['outside', 'in no observed call', rest(sums, all), own.map((of) => rest(of, span))]);
   return element(
     'table',
     { class: 'tl-split' },
@@ -248,7 +286,7 @@ function splitTable({ facts }, { sums, own, about }, span, at, app) {
           'tr',
           {},
           element('th', { scope: 'row' }, app.swatch(group), ` ${name}`),
-          ...[format.time(ns), format.percent(ns / all), format.percent(mine / span)].map((text) =>
+          ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map((text) =>
             element('td', {}, text),
           ),
         ),
@@ -257,9 +295,10 @@ function splitTable({ facts }, { sums, own, about }, span, at, app) {
   );
 }
 
-export function showRange(panel, data, [from, to], at, app, pyramidShares) {
+/** some: the lanes whose shares are told. */
+export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   const { length } = data.facts;
-  const found = split(data, from, to, at, pyramidShares);
+  const found = split(data, from, to, some, pyramidShares);
   const command = copyable(partCommand(data, from, to), app);
   const text =
     `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ${format.count(found.calls)} calls` +
@@ -280,7 +319,7 @@ export function showRange(panel, data, [from, to], at, app, pyramidShares) {
     element(
       'div',
       { class: 'tl-range' },
-      splitTable(data, found, to - from, at, app),
+      splitTable(data, found, to - from, some, app),
       element('div', {}, element('p', {}, text), element('p', {}, 'All calls of it: ', command.nodes)),
     ),
   );

@@ -9,7 +9,7 @@ import * as format from '../../page/src/format.js';
 import { addLeftOut, addSelfTimes, inProgress, ownTime } from '../../page/src/timeline_calls.js';
 import { laneAt, layOut } from '../../page/src/timeline_layout.js';
 import { isFine, paintLane, rectangle, shift } from '../../page/src/timeline_paint.js';
-import { partCommand, split } from '../../page/src/timeline_panel.js';
+import { partCommand, split, waitOf, waitText } from '../../page/src/timeline_panel.js';
 import { addShares, levelFor, makePyramid, OVERVIEW_PARTS } from '../../page/src/timeline_pyramid.js';
 import { find, parse } from '../../page/src/timeline_search.js';
 
@@ -128,6 +128,36 @@ whole.forEach((ns, g) => near(ns, parts[g]));
   const { sums, calls: n } = split(data, job.planted.start, job.planted.start + job.planted.duration);
   const ns = sums.reduce((a, b) => a + b, 0);
   assert.ok(n > 0 && ns > job.planted.duration && ns <= job.planted.duration * facts.lanes.length * 1.0001);
+}
+
+// Of each of some lanes the same as of all.
+{
+  const [from, to] = [facts.length * 0.4, facts.length * 0.5],
+    { sums, own } = split(data, from, to, [0, 1, 2, 3]);
+  assert.equal(own.length, 4);
+  sums.forEach((ns, g) =>
+    near(
+      ns,
+      own.reduce((total, of) => total + of[g], 0),
+    ),
+  );
+}
+
+// A wait is told from the begin of its call on: of 500 ns until the arrow came, or of less than half of the call.
+{
+  const lanes = [0, 1].map((at) => ({ ...facts.lanes[at], name: `rank ${at}`, first: at, calls: 1 }));
+  const two = {
+    facts: { ...facts, lanes },
+    calls: { start: [900, 400], duration: [40, 520], parent: [-1, -1] },
+    arrows: { fromLane: [0, 0], fromTime: [900, 410], toLane: [1, 1], toTime: [900, 420] },
+  };
+  Object.assign(two.arrows, { kind: [0, 0], kinds: ['message'] });
+  assert.deepEqual(waitOf(two, 0), { of: 1, ns: 500 });
+  assert.equal(waitText(two, 0, 1), 'waited 500 ns for rank 0 (message)');
+  assert.equal(waitText(two, 0), 'rank 1 waited 500 ns (message)');
+  assert.match(waitText(two, 1, 1), /^waited 20 ns for rank 0 .*: most of the call, 500 ns, is not this wait$/);
+  two.arrows.toTime[0] = 950;
+  assert.match(waitText(two, 0), /not in this file/);
 }
 
 // The pyramid: at each level the shares are those of the calls, but for rounding.
@@ -258,7 +288,8 @@ assert.equal(facts.words[calls.word[wanted]], 'peer=5 bytes=256 tag=5');
 // Words that name a thread or process together: its calls and no others, even if others have a 1 somewhere.
 {
   const { lanes } = facts;
-  const of = async (text) => [...new Set((await found(text)).map((i) => lanes.findIndex((l) => i < l.first + l.calls)))];
+  const laneOf = (i) => lanes.findIndex((lane) => i < lane.first + lane.calls);
+  const of = async (text) => [...new Set((await found(text)).map(laneOf))];
   const named = lanes.map(({ name }) => name.replace(/ \(.*/, ''));
   assert.equal(new Set(named).size, 4);
   for (const [at, name] of named.entries()) {
@@ -273,7 +304,7 @@ assert.equal(facts.words[calls.word[wanted]], 'peer=5 bytes=256 tag=5');
   const n = 150000;
   const many = {
     facts: { ...facts, lanes: [{ ...facts.lanes[0], first: 0, calls: n }] },
-    calls: { start: Float64Array.from({ length: n }, (_, i) => i), duration: Float64Array.from({ length: n }, (_, i) => i) },
+    calls: { start: Float64Array.from(new Array(n).keys()), duration: Float64Array.from(new Array(n).keys()) },
   };
   for (const key of ['event', 'site', 'word', 'end']) many.calls[key] = new Uint8Array(n);
   const { all: counted, indices } = await find(many, 'longest');

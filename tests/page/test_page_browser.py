@@ -74,9 +74,12 @@ def test_a_group_is_in_its_colour_and_can_be_hidden(seen):
 def test_a_selected_time_is_split(seen):
     """The planted call's lane is in the lock all of that time, but for calls that are left out; others for a little."""
     begin, end = seen["mouse"]["range"]
-    shares = {name: (time, share, own) for name, time, share, own in seen["mouse"]["split"]}
+    lanes, which = seen["mouse"]["lanes"], seen["mouse"]["lanes"].index("rank 0 worker-1")
+    assert 1 <= len(lanes) <= 6, "all of the lanes in view, if they are few"
+    shares = {name: (time, share, own[which]) for name, time, share, *own in seen["mouse"]["split"]}
     number, unit = shares["lock"][0].split()
     lock = float(number) * {"ms": 1e6, "µs": 1e3}[unit]
+    assert begin == int(begin) and end == int(end), "whole ns, as in the command"
     assert end - begin > 1e6 and 0.85 * (end - begin) < lock < 1.2 * (end - begin)
     of_all, own = ([float(row[at].strip("< %")) for row in shares.values()] for at in (1, 2))
     assert 97 <= sum(of_all) <= 103 and 97 <= sum(own) <= 103

@@ -120,6 +120,7 @@ async function byMouse(page, { planted, facts }) {
   await page.mouse.up();
   await page.keyboard.up('Shift');
   out.range = await timeline(page, (t) => t.range);
+  out.lanes = await page.$$eval('.tl-split thead th', (heads) => heads.slice(3).map((one) => one.textContent));
   out.split = await page.$$eval('.tl-split tbody tr', (rows) =>
     rows.map((row) => [...row.children].map((one) => one.textContent.trim())),
   );
