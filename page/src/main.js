@@ -72,7 +72,7 @@ function offerThemes() {
 /** What the job is, how long it was watched, where. */
 function head({ facts, report }) {
   const { recording, threads = [], processes } = report;
-  const first = processes?.[0]?.command ?? facts.lanes[0]?.process ?? facts.recording;
+  const first = processes?.[0]?.command ?? facts.lanes[0]?.process ?? facts.recording ?? 'a job';
   const ranks = new Set(threads.filter((thread) => thread.rank != null).map((thread) => thread.rank)).size;
   const pids = new Set(threads.map((thread) => thread.pid)).size;
   document.title = `${plain(facts.recording ?? first)} – gaspbpf`;

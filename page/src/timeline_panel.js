@@ -74,8 +74,13 @@ const button = (text, click, label) =>
   element('button', { type: 'button', 'aria-label': label, on: { click } }, text);
 const row = (name, ...value) => element('div', {}, element('dt', {}, name), element('dd', {}, ...value));
 
-/** The command that makes a page of a part of the run, with all calls of it. */
+/** In place of that command. */
+export const NOT_KEPT =
+  'no recording was kept: `-o run.gasp` beside `-o run.html` keeps one, and then parts of it can be exported';
+
+/** The command that makes a page of a part of the run, with all calls of it; null: the recording is gone. */
 export function partCommand({ facts }, from, to, lane = null) {
+  if (facts.recording == null) return null;
   const rank = lane === null ? null : facts.lanes[lane].rank;
   const file = plain(facts.recording);
   const name = /^[\w.\/+-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
@@ -299,7 +304,7 @@ function splitTable(data, { sums, own, about }, span, some, app) {
 export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   const { length } = data.facts;
   const found = split(data, from, to, some, pyramidShares);
-  const command = copyable(partCommand(data, from, to), app);
+  const command = partCommand(data, from, to);
   const text =
     `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ${format.count(found.calls)} calls` +
     `${found.left ? ` and about ${format.count(found.left)} shorter ones that are not in this file` : ''}`;
@@ -320,7 +325,12 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
       'div',
       { class: 'tl-range' },
       splitTable(data, found, to - from, some, app),
-      element('div', {}, element('p', {}, text), element('p', {}, 'All calls of it: ', command.nodes)),
+      element(
+        'div',
+        {},
+        element('p', {}, text),
+        element('p', {}, ...(command ? ['All calls of it: ', ...copyable(command, app).nodes] : [NOT_KEPT])),
+      ),
     ),
   );
 }

@@ -10,7 +10,7 @@ import * as format from './format.js';
 import { HEAD, lanesBetween, layOut } from './timeline_layout.js';
 import * as overlay from './timeline_overlay.js';
 import { brightness, isFine, paintLane, paintOverview, pixel, rectangle, shift } from './timeline_paint.js';
-import { copyable, laneOf, partCommand } from './timeline_panel.js';
+import { copyable, laneOf, NOT_KEPT, partCommand } from './timeline_panel.js';
 
 export const NAMES = 190, // of a window that is wide enough
   RULER = 24,
@@ -395,11 +395,10 @@ export class Picture {
       if (calls.left_out)
         parts.push(
           `${format.count(calls.left_out)} calls shorter than ${format.time(calls.shorter_than_ns)} are not in this ` +
-            'file; ' +
-            'all calls of what is in view: ',
+            `file; ${facts.recording == null ? NOT_KEPT : 'all calls of what is in view: '}`,
         );
+      const command = (calls.left_out && partCommand(this.data, this.from, this.to)) || '';
       const text = parts.join(' · ');
-      const command = calls.left_out ? partCommand(this.data, this.from, this.to) : '';
       if (this.noted === text + command) return;
       this.noted = text + command;
       if (!this.command && command) this.command = copyable(command, this.app);

@@ -332,4 +332,5 @@ assert.equal(
 assert.ok(
   partCommand({ facts: { ...facts, recording: "a'; rm -rf b.gasp" } }, 0, 1).includes("'a'\\''; rm -rf b.gasp'"),
 );
+assert.equal(partCommand({ facts: { ...facts, recording: null } }, 0, 1), null);
 process.exit(0);

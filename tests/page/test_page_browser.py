@@ -163,6 +163,12 @@ def test_a_damaged_file_keeps_its_first_screen(seen):
     assert "gaspbpf export" in seen["spoilt"]["empty"]
 
 
+def test_without_a_recording_there_is_no_command_for_parts(seen):
+    gone, how = seen["gone"], "no recording was kept: `-o run.gasp` beside `-o run.html` keeps one"
+    assert how in gone["note"] and how in gone["panel"] and "gaspbpf export" not in gone["text"]
+    assert "null" not in gone["title"] + gone["text"] and gone["title"].startswith("rank 0")
+
+
 def test_no_text_becomes_markup():
     """Only text is made of data; no handlers and no styles stand in attributes."""
     for path in (gaspbpf.TOP / "page" / "src").iterdir():

@@ -262,6 +262,23 @@ async function hostile(browser) {
   return out;
 }
 
+/** Made without a recording that is kept: nothing can be exported from it. */
+async function notKept(browser) {
+  const job = makeJob({ lanes: 2, calls: 500, leftOut: 100 });
+  job.facts.recording = null;
+  const page = await open(browser, put('gone', pageOf(job, text)));
+  await timeline(page, (t) => t.goto(0, 1000, 5000.5));
+  await page.waitForFunction(() => /in view/.test(document.querySelector('.tl-note').textContent));
+  const out = {
+    title: await page.title(),
+    note: await page.$eval('.tl-note', (one) => one.textContent),
+    panel: await panel(page),
+    text: await page.evaluate(() => document.body.innerText),
+  };
+  await page.close();
+  return out;
+}
+
 async function spoilt(browser) {
   const job = makeJob({ lanes: 2, calls: 500, leftOut: 0 });
   const cut = await open(
@@ -303,6 +320,7 @@ try {
   seen.links = await byLinks(page, job);
   await page.close();
   seen.hostile = await hostile(browser);
+  seen.gone = await notKept(browser);
   seen.spoilt = await spoilt(browser);
   console.log(JSON.stringify(seen));
 } finally {
