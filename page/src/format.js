@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Figures as people read them. All times are ns.
+// Figures as people read them. All times are ns. Durations are written as in the tables and the report's sentences.
+import { time as duration } from './figures.js';
 
 const units = [
   ['s', 1e9],
   ['ms', 1e6],
-  ['µs', 1e3],
+  ['us', 1e3],
   ['ns', 1],
 ];
 
@@ -19,12 +20,8 @@ function digits(value) {
   return value.toFixed(size >= 99.95 || Number.isInteger(value) ? 0 : size >= 9.995 ? 1 : 2);
 }
 
-/** A duration: 1.23 ms. */
-export function time(ns) {
-  if (ns == null) return '–';
-  const [name, size] = units.find(([, one]) => Math.abs(ns) >= one * 0.9995) ?? units[3];
-  return `${digits(ns / size)} ${name}`;
-}
+/** A duration: 1.235 ms. */
+export const time = (ns) => (ns == null ? '–' : duration(ns));
 
 /**
  * A moment of a run that is `whole` ns long, as exactly as `step` (ns) asks for: 12.345 678 s, 1.5 ms. All moments of a
@@ -61,7 +58,7 @@ export function bytes(n) {
 
 export function percent(share) {
   if (share == null) return '–';
-  const value = share * 100;
+  const value = Math.abs(share) < 1e-8 ? 0 : share * 100; // what is left by rounding is nothing
   if (value > 0 && value < 0.05) return '< 0.1 %';
   return `${value !== 0 && Math.abs(value) < 0.95 ? value.toFixed(1) : Math.round(value)} %`;
 }

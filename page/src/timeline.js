@@ -7,6 +7,7 @@ import { keys, listen } from './keys.js';
 import { inProgress, lowerBound } from './timeline_calls.js';
 import { depths, expectedHeight, laneAt, layOut } from './timeline_layout.js';
 import { Moving } from './timeline_moves.js';
+import { headOf } from './timeline_picture.js';
 import { arrowsOf, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { find } from './timeline_search.js';
@@ -84,10 +85,12 @@ class Timeline extends Moving {
       ),
       element('span', {}, this.arrowSwitch, this.pathSwitch, this.compactSwitch),
     );
+    const head = headOf(facts.events.map((event) => event.name));
     const legend = element(
       'div',
       { class: 'tl-legend', role: 'group', 'aria-label': 'What time was for: shown or hidden' },
       facts.groups.map((name, g) => {
+        if (!this.groupOf.includes(g)) return null; // no event of it occurs
         const one = element('button', { type: 'button', 'aria-pressed': 'true' }, this.app.swatch(name), ` ${name}`);
         one.addEventListener('click', () => {
           this.shown[g] ^= 1;
@@ -106,6 +109,7 @@ class Timeline extends Moving {
             ' not in this file one by one',
           )
         : null,
+      head ? element('span', { class: 'tl-key' }, `bars are named without ${plain(head)}`) : null,
     );
     this.overview = element('canvas', {
       class: 'tl-overview',

@@ -20,12 +20,16 @@ const FONT = '10.5px "DejaVu Sans Mono", ui-monospace, Menlo, Consolas, monospac
 const SMALL = '9px "DejaVu Sans Mono", ui-monospace, Menlo, Consolas, monospace';
 const UI_FONT = '12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 
-/** Event names are long, and begin alike. */
-export function shortNames(names) {
+/** What all names of events begin with: GASP_; '' if they do not. */
+export function headOf(names) {
   const head = /^[A-Z]+_/.exec(names[0] ?? '')?.[0] ?? '';
-  return names.map((name) =>
-    plain(head && names.every((one) => one.startsWith(head)) ? name.slice(head.length) : name),
-  );
+  return names.every((one) => one.startsWith(head)) ? head : '';
+}
+
+/** Event names are long, and begin alike: in bars they stand without that. */
+export function shortNames(names) {
+  const { length } = headOf(names);
+  return names.map((name) => plain(name.slice(length)));
 }
 
 /** Of a timeline: needs its elements (timeline.js), and `from`, `to`: what is in view, ns. */

@@ -5,11 +5,13 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { Bytes, makeJob } from '../../page/dev/sample.mjs';
 import { loadFirst, loadRest } from '../../page/src/data.js';
+import * as figures from '../../page/src/figures.js';
 import * as format from '../../page/src/format.js';
 import { addLeftOut, addSelfTimes, inProgress, ownTime } from '../../page/src/timeline_calls.js';
 import { laneAt, layOut } from '../../page/src/timeline_layout.js';
 import { isFine, paintLane, rectangle, shift } from '../../page/src/timeline_paint.js';
 import { partCommand, split, waitOf, waitText } from '../../page/src/timeline_panel.js';
+import { shortNames } from '../../page/src/timeline_picture.js';
 import { addShares, levelFor, makePyramid, OVERVIEW_PARTS } from '../../page/src/timeline_pyramid.js';
 import { find, parse } from '../../page/src/timeline_search.js';
 
@@ -318,8 +320,12 @@ assert.deepEqual(
 );
 
 // Figures, and the command for a part.
-assert.equal(format.time(1234567), '1.23 ms');
-assert.equal(format.time(999999), '1.00 ms');
+assert.equal(format.time(1234567), '1.235 ms');
+assert.equal(format.time(999999), '1.000 ms');
+assert.equal(format.moment(1500, 100, 2e3), '1.5 us');
+for (const ns of [0, 1, 999, 1000, 23456, 952412, 3.4e9]) assert.equal(format.time(ns), figures.time(ns));
+assert.deepEqual(shortNames(['GASP_A', 'GASP_B_C']), ['A', 'B_C']);
+assert.deepEqual(shortNames(['GASP_A', 'work']), ['GASP_A', 'work']);
 assert.equal(format.time(0), '0 ns');
 assert.equal(format.moment(12345678901, 1000, 2e10), '12.345\u2009679 s');
 assert.equal(format.moment(1500000, 1e5, 2e6), '1.5 ms');

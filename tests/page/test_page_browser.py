@@ -44,7 +44,7 @@ def test_what_is_reckoned_and_painted():
 
 def test_the_pointer_over_a_call_tells_what_it_is(seen):
     event, words, line, *rest = seen["mouse"]["hover"].split("\n")
-    assert event.split() == [LOCK, "7.65", "ms"] and words == seen["words"] and line == "solver.c:190 in smooth"
+    assert event.split() == [LOCK, "7.654", "ms"] and words == seen["words"] and line == "solver.c:190 in smooth"
     assert rest[-1].startswith("rank 0 worker-1")
 
 
@@ -53,11 +53,11 @@ def test_a_click_shows_the_call_as_text(seen):
     assert mouse["selected"] == planted["index"]
     panel = re.sub(r"\s+", " ", mouse["panel"])
     began = f"{planted['start'] / 1e6:.6f}".replace(".", "").lstrip("0")
-    assert panel.startswith(LOCK) and "Took 7.65 ms" in panel and "Line solver.c:190 in smooth" in panel
+    assert panel.startswith(LOCK) and "Took 7.654 ms" in panel and "Line solver.c:190 in smooth" in panel
     assert f"Arguments {seen['words']} Ended returned" in panel and "Thread rank 0 worker-1 (tid 2001)" in panel
     assert began in re.search(r"Began (.*?) ms into", panel)[1].replace(".", "").replace(" ", "")
     assert "calls of this thread shorter than 900 ns, not in this file" in panel
-    assert mouse["live"].startswith(f"{LOCK}, 7.65 ms, rank 0 worker-1")
+    assert mouse["live"].startswith(f"{LOCK}, 7.654 ms, rank 0 worker-1")
 
 
 def test_a_double_click_makes_it_as_wide_as_fits(seen):
@@ -78,7 +78,7 @@ def test_a_selected_time_is_split(seen):
     assert 1 <= len(lanes) <= 6, "all of the lanes in view, if they are few"
     shares = {name: (time, share, own[which]) for name, time, share, *own in seen["mouse"]["split"]}
     number, unit = shares["lock"][0].split()
-    lock = float(number) * {"ms": 1e6, "µs": 1e3}[unit]
+    lock = float(number) * {"ms": 1e6, "us": 1e3}[unit]
     assert begin == int(begin) and end == int(end), "whole ns, as in the command"
     assert end - begin > 1e6 and 0.85 * (end - begin) < lock < 1.2 * (end - begin)
     of_all, own = ([float(row[at].strip("< %")) for row in shares.values()] for at in (1, 2))
@@ -167,6 +167,15 @@ def test_without_a_recording_there_is_no_command_for_parts(seen):
     gone, how = seen["gone"], "no recording was kept: `-o run.gasp` beside `-o run.html` keeps one"
     assert how in gone["note"] and how in gone["panel"] and "gaspbpf export" not in gone["text"]
     assert "null" not in gone["title"] + gone["text"] and gone["title"].startswith("rank 0")
+
+
+def test_the_legend_has_groups_that_occur_and_says_how_bars_are_named(seen):
+    legend = [line.strip() for line in seen["gone"]["legend"].split("\n")]
+    assert "lock" in legend and "never" not in legend and "bars are named without GASP_" in legend
+
+
+def test_times_are_written_alike(seen):
+    assert "\u00b5" not in seen["gone"]["text"] + seen["mouse"]["panel"] and " us" in seen["gone"]["text"]
 
 
 def test_no_text_becomes_markup():

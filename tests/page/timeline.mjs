@@ -266,6 +266,7 @@ async function hostile(browser) {
 async function notKept(browser) {
   const job = makeJob({ lanes: 2, calls: 500, leftOut: 100 });
   job.facts.recording = null;
+  job.facts.groups = [...job.facts.groups, 'never']; // no event of it
   const page = await open(browser, put('gone', pageOf(job, text)));
   await timeline(page, (t) => t.goto(0, 1000, 5000.5));
   await page.waitForFunction(() => /in view/.test(document.querySelector('.tl-note').textContent));
@@ -273,6 +274,7 @@ async function notKept(browser) {
     title: await page.title(),
     note: await page.$eval('.tl-note', (one) => one.textContent),
     panel: await panel(page),
+    legend: await page.$eval('.tl-legend', (one) => one.innerText),
     text: await page.evaluate(() => document.body.innerText),
   };
   await page.close();
