@@ -5,7 +5,9 @@
 #include "cli/looking.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "observe/command.h"
@@ -108,11 +110,23 @@ void looking_look(struct looking *looking, bool last)
 	cost_now(top->cost, &looking->cost, looking->job.capture, live_now(looking->live));
 }
 
-void looking_wait_for_command(struct looking *looking, bool interrupted)
+bool looking_is_signalled(struct looking *looking)
+{
+	struct signalfd_siginfo info;
+	bool stop = false;
+
+	while (read(looking->signals, &info, sizeof(info)) == sizeof(info)) {
+		looking->interrupted |= info.ssi_signo == SIGINT;
+		stop = true;
+	}
+	return stop;
+}
+
+void looking_wait_for_command(struct looking *looking)
 {
 	struct job *job = &looking->job;
 
-	for (int i = 0; interrupted && job->command && !job->command_ended && i < INTERRUPTED_MS / 10; i++) {
+	for (int i = 0; looking->interrupted && job->command && !job->command_ended && i < INTERRUPTED_MS / 10; i++) {
 		usleep(10000);
 		command_let_go(job, false);
 	}

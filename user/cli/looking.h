@@ -17,9 +17,11 @@ struct looking {
 	struct top top; /* what there is to show; its view is the caller's */
 	struct earlier earlier;
 	struct cost_meter cost;
-	bool brief;      /* for another gaspbpf, which says how many are observed */
-	char named[100]; /* what says more of what -p was given */
-	uint64_t cpu;    /* ns; own CPU time at the look before */
+	bool brief;       /* for another gaspbpf, which says how many are observed */
+	char named[100];  /* what says more of what -p was given */
+	uint64_t cpu;     /* ns; own CPU time at the look before */
+	int signals;      /* cli_block_signals() */
+	bool interrupted; /* ^C: it went to a command, too */
 };
 
 /* In this order; each 0 or -errno, said. */
@@ -33,8 +35,10 @@ int looking_begin(struct looking *looking, struct choice *choice, const struct o
 
 /* Closes an interval: looking->top has what there is to show then. */
 void looking_look(struct looking *looking, bool last);
+/* Has a signal come that ends it? */
+bool looking_is_signalled(struct looking *looking);
 /* Of a command that was sent ^C, too, it is waited a moment for the end. */
-void looking_wait_for_command(struct looking *looking, bool interrupted);
+void looking_wait_for_command(struct looking *looking);
 void looking_free(struct looking *looking);
 
 #endif

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/looking.h"
@@ -152,22 +151,8 @@ struct run {
 	struct looking looking;
 	struct guard *guard; /* NULL: there is no screen */
 	struct screen *screen;
-	int signals;
-	bool interrupted;  /* ^C: it went to the command, too */
 	uint64_t interval; /* ns */
 };
-
-static bool signalled(struct run *r)
-{
-	struct signalfd_siginfo info;
-	bool stop = false;
-
-	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
-		r->interrupted |= info.ssi_signo == SIGINT;
-		stop = true;
-	}
-	return stop;
-}
 
 /* What keys ask for. True: the end. */
 static bool do_keys(struct run *r, bool *redraw)
@@ -203,7 +188,7 @@ static void watch(struct run *r)
 		job_serve(&r->looking.job);
 		r->looking.top.command = r->looking.job.command_ended ? 0 : r->looking.job.command;
 		redraw = screen_stop(r->screen);
-		if (do_keys(r, &redraw) || signalled(r) || !job_alive(&r->looking.job))
+		if (do_keys(r, &redraw) || looking_is_signalled(&r->looking) || !job_alive(&r->looking.job))
 			break;
 		now = clock_monotonic();
 		if (duration && now - started >= duration)
@@ -271,7 +256,7 @@ static int observe(struct run *r, struct options *o)
 		looking_look(&r->looking, false);
 		screen_draw(r->screen);
 	}
-	err = job_listen(&r->looking.job, (int[]){ r->signals, r->screen ? STDIN_FILENO : -1 }, 2);
+	err = job_listen(&r->looking.job, (int[]){ r->looking.signals, r->screen ? STDIN_FILENO : -1 }, 2);
 	if (!err)
 		watch(r);
 	if (r->screen) {
@@ -286,7 +271,7 @@ static void part_from_command(struct run *r)
 {
 	struct job *job = &r->looking.job;
 
-	looking_wait_for_command(&r->looking, r->interrupted);
+	looking_wait_for_command(&r->looking);
 	if (!job->command || job->command_ended)
 		return;
 	if (r->guard)
@@ -316,8 +301,10 @@ static int leave(struct run *r, const struct options *o)
 
 static int run(struct options *o, struct guard *guard)
 {
-	struct run r = { .options = o, .guard = guard, .signals = cli_block_signals(0), .interval = o->interval };
-	int err = r.signals < 0 ? r.signals : observe(&r, o), status = 0;
+	struct run r = {
+		.options = o, .guard = guard, .looking.signals = cli_block_signals(0), .interval = o->interval
+	};
+	int err = r.looking.signals < 0 ? r.looking.signals : observe(&r, o), status = 0;
 
 	if (!err)
 		err = leave(&r, o);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/looking.h"
@@ -116,8 +115,6 @@ struct run {
 	struct http_streams *streams;
 	struct live_page page;
 	char token[2 * TOKEN + 1];
-	int signals;
-	bool interrupted; /* ^C: it went to the command, too */
 };
 
 static int make_token(char token[2 * TOKEN + 1])
@@ -223,24 +220,13 @@ static void close_page(struct run *r)
 
 /* --- the run ---------------------------------------------------------------- */
 
-static bool signalled(struct run *r)
-{
-	struct signalfd_siginfo info;
-	bool stop = false;
-
-	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
-		r->interrupted |= info.ssi_signo == SIGINT;
-		stop = true;
-	}
-	return stop;
-}
-
 static void watch(struct run *r)
 {
 	const struct options *o = r->options;
 	uint64_t started = clock_monotonic(), looked = started, now = started;
 
-	while (!signalled(r) && job_alive(&r->looking.job) && !(o->duration && now - started >= o->duration)) {
+	while (!looking_is_signalled(&r->looking) && job_alive(&r->looking.job) &&
+	       !(o->duration && now - started >= o->duration)) {
 		job_serve(&r->looking.job);
 		http_step(r->http);
 		now = clock_monotonic();
@@ -285,7 +271,7 @@ static int observe(struct run *r, struct options *o)
 		err = o->command ? start_command(r)
 				 : looking_join(looking, &o->choice, o->observing.scope, o->observing.ring_bytes);
 	err = err ?: looking_begin(looking, &o->choice, &o->observing);
-	err = err ?: job_listen(&looking->job, (int[]){ r->signals, http_fd(r->http) }, 2);
+	err = err ?: job_listen(&looking->job, (int[]){ r->looking.signals, http_fd(r->http) }, 2);
 	if (err)
 		return err;
 	looking->top.view = (struct top_view){ .threads = true };
@@ -293,7 +279,7 @@ static int observe(struct run *r, struct options *o)
 	watch(r);
 	job_leave(&looking->job, NULL);
 	finish_telling(r);
-	looking_wait_for_command(looking, r->interrupted);
+	looking_wait_for_command(looking);
 	if (looking->job.command && !looking->job.command_ended)
 		log_warn("%d runs on: 'kill %d' ends it", looking->job.command, looking->job.command);
 	else if (!job_alive(&looking->job))
@@ -309,8 +295,8 @@ int command_watch(int argc, char **argv)
 	int err, status;
 
 	cli_parse(&parser, argc, argv, &o);
-	r.signals = cli_block_signals(0);
-	err = r.signals < 0 ? r.signals : observe(&r, &o);
+	r.looking.signals = cli_block_signals(0);
+	err = r.looking.signals < 0 ? r.looking.signals : observe(&r, &o);
 	status = job_status(&r.looking.job);
 	close_page(&r);
 	looking_free(&r.looking);
