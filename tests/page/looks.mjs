@@ -175,6 +175,12 @@ const looks = {
     };
   },
 
+  /** The text of each section, with all that is closed at first. */
+  async words(page) {
+    await openAll(page);
+    return page.$$eval('section.view', (all) => Object.fromEntries(all.map((one) => [one.id, one.innerText])));
+  },
+
   sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
 
   async pdf(page) {

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the sections of the page say of a report: of two ranks that do not exist, put into the page without the exporter.
+"""
+import base64
+import gzip
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import gaspbpf
+
+pytestmark = pytest.mark.files
+LOOKS = gaspbpf.TOP / "tests" / "page" / "looks.mjs"
+SHELL = gaspbpf.TOP / "build" / "page" / "page.html"
+MS = 10**6
+GROUPS = ["wait", "lock", "data", "coll", "task", "alloc", "io", "other"]
+
+
+def who(rank, **more):
+    return {"pid": 10 + rank, "tid": 10 + rank, "rank": rank, **more}
+
+
+def thread(rank, queued_ns, cost_ns=0):
+    return who(rank, name="heat", unit="rank", calls=10, delivered=10, lost=0, summed=0, skipped=0,
+               wall_ns=2000 * MS, cost_ns=cost_ns, observed_ns=2000 * MS, cpu_ns=1600 * MS, run_queue_ns=queued_ns,
+               involuntary_switches=1, allowed_cpus=2, last_cpu=0, group_ns={"data": 500 * MS, "outside": 1500 * MS},
+               estimated_group_ns={"data": 500 * MS, "outside": 1500 * MS})
+
+
+def report():
+    processes = [who(rank, name="heat", unit="rank") for rank in (0, 1)]
+    return {"recording": {"start_ns": 0, "end_ns": 2000 * MS, "command": "heat", "finished": True},
+            "loss": {"calls": 20, "delivered": 20, "lost": 0, "summed": 0, "skipped": 0}, "processes": processes,
+            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": [], "findings": [],
+            "scheduling": {"starved": [], "bound": [], "intervals": []}}
+
+
+def facts(**more):
+    return {"format": 1, "gaspbpf": "0", "recording": "run.gasp", "start_ns": 0, "end_ns": 2000 * MS,
+            "calls": {"all": 0, "drawn": 0, "left_out": 0, "shorter_than_ns": 0, "without_words": 0},
+            "arrows": {"all": 0, "drawn": 0, "shorter_than_ns": 0}, "size_limit": 10**7, "arrow_kinds": ["message"],
+            "groups": GROUPS, "events": [], "sites": [], "words": [""],
+            "lanes": [{"thread": rank, "lane": 0, "name": f"heat (tid {10 + rank})", "process": "heat", "rank": rank,
+                       "calls": 0, "first": 0, "all": 0, "lost": 0} for rank in (0, 1)], **more}
+
+
+def block(name, content):
+    packed = base64.b64encode(gzip.compress(content)).decode()
+    return f'<script type="application/x-gaspbpf" id="gaspbpf-{name}">{packed}</script>'
+
+
+def page_of(folder, of, about=None, calls=None):
+    if not SHELL.exists() or not shutil.which("chromium"):
+        pytest.skip("'make page', and Chromium")
+    first = "\n".join([block("facts", json.dumps(about or facts()).encode()), block("report", json.dumps(of).encode())])
+    text = SHELL.read_text().replace("<!--gaspbpf:first-->", first)
+    page = folder / "page.html"
+    page.write_text(text.replace("<!--gaspbpf:rest-->", block("calls", calls) if calls else ""))
+    return page
+
+
+def look(page, *looks):
+    result = subprocess.run(["node", LOOKS, "chromium", page, *looks], capture_output=True, text=True,
+                            timeout=gaspbpf.PATIENCE)
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout)
+    assert seen["requests"] == [] and seen["errors"] == []
+    return seen
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words")
+
+
+def section(seen, name):
+    return re.sub(r"\s+", " ", seen["words"][name])
+
+
+def test_who_had_no_cpu_is_named_though_nobody_is_starved(seen):
+    text = section(seen, "cpu")
+    assert "No thread was without a CPU for a tenth of its time and half a second in all." in text
+    assert "Had none for 3 % of their time and more: 1 thread, the most rank 0 16.5 % (330.0 ms)." in text
