@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the sections of the page say of a report: of two ranks that do not exist, put into the page without the exporter.
+"""What the sections of the page say of a report: of two ranks that never ran, put into the page without the exporter.
 """
 import base64
 import gzip
@@ -30,11 +30,19 @@ def thread(rank, queued_ns, cost_ns=0):
                estimated_group_ns={"data": 500 * MS, "outside": 1500 * MS})
 
 
+def meeting(event, *last):
+    of = sum(last)
+    return {"event": event, "meetings": of, "spread_ns": of * 1000, "widest_ns": 5000, "others_wait_ns": of * 1000,
+            "members": [who(rank, meetings=of, last=n, late_ns=n * 1000, waits_ns=(of - n) * 1000,
+                            others_wait_ns=n * 1000, persistent=False) for rank, n in enumerate(last)]}
+
+
 def report():
     processes = [who(rank, name="heat", unit="rank") for rank in (0, 1)]
     return {"recording": {"start_ns": 0, "end_ns": 2000 * MS, "command": "heat", "finished": True},
             "loss": {"calls": 20, "delivered": 20, "lost": 0, "summed": 0, "skipped": 0}, "processes": processes,
             "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": [], "findings": [],
+            "meetings": [meeting("GASP_MPI_ALLREDUCE", 65, 1182), meeting("GASP_MPI_BCAST", 12, 8)],
             "scheduling": {"starved": [], "bound": [], "intervals": []}}
 
 
@@ -84,3 +92,10 @@ def test_who_had_no_cpu_is_named_though_nobody_is_starved(seen):
     text = section(seen, "cpu")
     assert "No thread was without a CPU for a tenth of its time and half a second in all." in text
     assert "Had none for 3 % of their time and more: 1 thread, the most rank 0 16.5 % (330.0 ms)." in text
+
+
+def test_who_is_mostly_last_does_not_take_turns(seen):
+    text = section(seen, "meetings")
+    assert "mostly rank 1 in 95 %" in text and "by turns; most often rank 0 in 60 %" in text
+    assert re.search(r"rank 1 1,247 1,182 94.8 % .* mostly rank 0 1,247 65 5.2 % .* seldom", text)
+    assert "persistently last" not in text, "no bar has that colour"
