@@ -3,6 +3,7 @@
 import { count, part, percent, several, time } from './figures.js';
 import { details, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
+import { longer } from './phases.js';
 import { People } from './people.js';
 import { brief } from './threads.js';
 import { whereOf } from './where.js';
@@ -185,8 +186,19 @@ function symptoms(finding) {
   );
 }
 
+/** What the longest of the iterations have more of than the others. */
+function grew(people, report, finding) {
+  const of = report.phases?.find(
+    ({ name, iterations }) => name === finding.event && iterations === finding.evidence?.of,
+  );
+  return (of?.outliers ?? [])
+    .slice(0, 3)
+    .map((one) => h('div', {}, `number ${count(one.number + 1)}: ${longer(people, one.longer) ?? 'not known'}`));
+}
+
 function card(app, people, finding, number, data) {
-  const { recording } = data.report;
+  const { report } = data;
+  const { recording } = report;
   const run = recording.end_ns - recording.start_ns;
   const where = whereOf(finding, data.report, people);
   return h(
@@ -212,6 +224,7 @@ function card(app, people, finding, number, data) {
         surety(finding)[0],
         surety(finding)[1] ? h('div', { class: 'muted test' }, surety(finding)[1]) : null,
       ),
+      finding.kind === 'outlier_iterations' ? fact('What grew', grew(people, report, finding)) : null,
       regular(finding) ? fact('How regular', regular(finding)) : null,
       evidenceOf(app, people, finding, data),
       nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, where.length > 0)) : null,

@@ -175,6 +175,13 @@ const looks = {
     };
   },
 
+  /** Each table as CSV. */
+  async csv(page) {
+    await openAll(page);
+    const all = await page.$$eval('[data-table]', (them) => them.map((one) => [one.dataset.table, one.table.csv()]));
+    return Object.fromEntries(all);
+  },
+
   /** The text of each section, with all that is closed at first. */
   async words(page) {
     await openAll(page);

@@ -2,7 +2,9 @@
 """What the sections of the page say of a report: of two ranks that never ran, put into the page without the exporter.
 """
 import base64
+import csv
 import gzip
+import io
 import json
 import re
 import shutil
@@ -37,12 +39,38 @@ def meeting(event, *last):
                             others_wait_ns=n * 1000, persistent=False) for rank, n in enumerate(last)]}
 
 
+def iterations():
+    phase = {"phase": "iterations", "from_ns": 0, "to_ns": 2000 * MS, "iterations": 1246, "mean_ns": 2 * MS,
+             "median_ns": 2 * MS, "group_ns": {"data": MS}, "load_balance": 1, "communication": 1, "longer": None}
+    outliers = [{"number": 100 + 10 * n, "start_ns": n * 100 * MS, "end_ns": n * 100 * MS + lasted * MS,
+                 "lasted_ns": lasted * MS, "median_ns": 2 * MS, "other_calls": False,
+                 "longer": {"group": "data", "ns": (lasted - 2) * MS, "threads": [who(0), who(1)][:n + 1]}}
+                for n, lasted in enumerate((86, 52, 5))]
+    return {"kind": "meeting", "name": "GASP_MPI_ALLREDUCE", "place": "heat.c:68 in step", "by_job": True,
+            "iterations": 1246, "mean_ns": 2 * MS, "min_ns": MS, "max_ns": 86 * MS, "variation": 1, "phases": [phase],
+            "outliers": outliers, "threads": [who(rank, iterations=1246) for rank in (0, 1)]}
+
+
+def finding(kind, text, **more):
+    return {"kind": kind, "event": None, "severity_percent": 10, "culprits": [who(1)], "victims": [who(0)],
+            "places": [], "gain_ns": 100 * MS, "gain_at_most_ns": 100 * MS, "weight_ns": 200 * MS, "instances": [],
+            "confidence": {"how": "statistical", "test": None, "p": None, "gain": "simulated"},
+            "evidence": None, "text": text, "seen_as": [], **more}
+
+
+def findings():
+    return [finding("outlier_iterations", "2 of 1246 iterations are out of line", event="GASP_MPI_ALLREDUCE",
+                    evidence={"what": "iterations", "times": 2, "of": 1246, "mean_ns": 2 * MS, "deviation_ns": MS,
+                              "least_ns": MS, "most_ns": 86 * MS})]
+
+
 def report():
     processes = [who(rank, name="heat", unit="rank") for rank in (0, 1)]
     return {"recording": {"start_ns": 0, "end_ns": 2000 * MS, "command": "heat", "finished": True},
             "loss": {"calls": 20, "delivered": 20, "lost": 0, "summed": 0, "skipped": 0}, "processes": processes,
-            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": [], "findings": [],
+            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": [], "findings": findings(),
             "meetings": [meeting("GASP_MPI_ALLREDUCE", 65, 1182), meeting("GASP_MPI_BCAST", 12, 8)],
+            "phases": [iterations()],
             "scheduling": {"starved": [], "bound": [], "intervals": []}}
 
 
@@ -81,7 +109,7 @@ def look(page, *looks):
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words")
+    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words", "csv")
 
 
 def section(seen, name):
@@ -99,3 +127,13 @@ def test_who_is_mostly_last_does_not_take_turns(seen):
     assert "mostly rank 1 in 95 %" in text and "by turns; most often rank 0 in 60 %" in text
     assert re.search(r"rank 1 1,247 1,182 94.8 % .* mostly rank 0 1,247 65 5.2 % .* seldom", text)
     assert "persistently last" not in text, "no bar has that colour"
+
+
+def test_outliers_are_counted_as_in_the_finding(seen):
+    text = section(seen, "phases")
+    assert "3 of 1,246 iterations are out of line" in text and "those 2 of them that took 5.000 ms and more" in text
+    assert "ranks 0, 1 spent up to 50.00 ms more each in calls that move data" in text
+    assert "number 101: rank 0 spent 84.00 ms more in calls that move data" in section(seen, "findings")
+    assert "how long it took on rank 0, by when" in text and "how long it took, of all threads together" in text
+    rows = list(csv.DictReader(io.StringIO(seen["csv"]["phases.outliers"], newline="")))
+    assert [row["iteration"] for row in rows] == ["101", "111", "121"]
