@@ -109,8 +109,8 @@ def test_who_is_late_where_and_what_it_gives(pages, seen):
     text = seen["findings"]["text"]
     assert seen["findings"]["kinds"][0] == finding["kind"] == "delay"
     assert finding["text"] in text
-    assert re.search(rf"Who\s+rank {LATE}\n", text) and "after send.c:12 in exchange, before slow.c:33 in solve" in text
-    assert re.search(r"It would give\s+1\d\d\.\d ms \(\d+\.\d % of the run\) shorter; simulated", text)
+    assert re.search(rf"Who\s+rank {LATE}\n", text) and "between send.c:12 in exchange and slow.c:33 in solve" in text
+    assert re.search(r"It would give\s+1\d\d\.\d ms \(\d+\.\d % of the watched time\) shorter; simulated", text)
     assert re.search(r": ([\d.]+ ms) in all", text)[1] == re.search(r"How much\s+([\d.]+ ms): ", text)[1]
     assert "No call was lost" in text
 

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.files
 LOOKS = gaspbpf.TOP / "tests" / "page" / "looks.mjs"
 SHELL = gaspbpf.TOP / "build" / "page" / "page.html"
 MS = 10**6
+WORTH = ("others wait for it 4 times as much as for each of those who do the same; the waiting is worth 3 equal waits "
+         "or is rare, and it is not time without a processor")
 GROUPS = ["wait", "lock", "data", "coll", "task", "alloc", "io", "other"]
 
 
@@ -58,8 +60,44 @@ def finding(kind, text, **more):
             "evidence": None, "text": text, "seen_as": [], **more}
 
 
+def small_messages():
+    return [{"event": "GASP_MPI_SEND", "place": "heat.c:38 in exchange", "processes": 2, "messages": 3000,
+             "bytes": 192000, "messages_that_would_do": 24, "without_waiting_ns": 126 * MS, "saves_ns": 28 * MS,
+             "runs": 24, "time_ns": 200 * MS, "shortest_ns": 70, "rank": None, "to": None}]
+
+
+def cause(rank, direct_ns, waits):
+    after, before = {"event": "GASP_MPI_RECV", "place": "/d/heat.c:40:3"}, {"event": "GASP_MPI_ALLREDUCE",
+                                                                           "place": "/d/heat.c:68:2"}
+    return who(rank, does="outside", inside=None, call=None, after=after, before=before, direct_ns=direct_ns,
+               passed_on_ns=0, times=1246, lasted_ns=900 * MS, waits=waits,
+               waiting=[who(1 - rank, direct_ns=direct_ns)])
+
+
+def site(line, function):
+    return {"file": "/d/heat.c", "line": line[0], "column": line[1], "function": function, "function_name": function,
+            "calls": 10, "total_ns": MS}
+
+
+def event(name, sites, **more):
+    return {"name": name, "role": "x", "calls": 10, "delivered": 10, "lost": 0, "total_ns": MS, "self_ns": MS,
+            "estimated_self_ns": MS, "sites": sites, "timed": 10, "histogram_ns": [], **more}
+
+
+def events():
+    return [event("GASP_MPI_RECV", [site((40, 3), "exchange")]), event("GASP_MPI_ALLREDUCE", [site((68, 2), "step")]),
+            event("GASP_MPI_SEND", [site((38, 3), "exchange")]), event("GASP_C_MALLOC", [site((25, 16), "remember")])]
+
+
 def findings():
-    return [finding("outlier_iterations", "2 of 1246 iterations are out of line", event="GASP_MPI_ALLREDUCE",
+    sure = {"how": "statistical", "p": 0.0027, "gain": "simulated"}
+    return [finding("delay", "rank 1 computes while rank 0 waits for it", pid=11, tid=11, places=["/d/heat.c:68:2"],
+                    confidence={**sure, "test": WORTH}),
+            finding("small_messages", "3,000 small messages", event="GASP_MPI_SEND", places=["/d/heat.c:38:3"],
+                    gain_ns=131 * MS, confidence={**sure, "test": "by the quickest calls of the same size"}),
+            finding("leak", "blocks of heat.c:25 in remember pile up", pid=11, event="GASP_C_MALLOC", gain_ns=None,
+                    gain_at_most_ns=None, severity_percent=None),
+            finding("outlier_iterations", "2 of 1246 iterations are out of line", event="GASP_MPI_ALLREDUCE",
                     evidence={"what": "iterations", "times": 2, "of": 1246, "mean_ns": 2 * MS, "deviation_ns": MS,
                               "least_ns": MS, "most_ns": 86 * MS})]
 
@@ -68,9 +106,14 @@ def report():
     processes = [who(rank, name="heat", unit="rank") for rank in (0, 1)]
     return {"recording": {"start_ns": 0, "end_ns": 2000 * MS, "command": "heat", "finished": True},
             "loss": {"calls": 20, "delivered": 20, "lost": 0, "summed": 0, "skipped": 0}, "processes": processes,
-            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": [], "findings": findings(),
+            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": events(), "findings": findings(),
             "meetings": [meeting("GASP_MPI_ALLREDUCE", 65, 1182), meeting("GASP_MPI_BCAST", 12, 8)],
             "phases": [iterations()],
+            "delays": {"direct_ns": 586 * MS, "passed_on_ns": 0,
+                       "causes": [cause(1, 536 * MS, 1182), cause(0, 50 * MS, 64)]},
+            "communication": {"ranks": [], "small_messages": small_messages()},
+            "memory": {"heaps": [], "sites": [who(1, heap="c", place="/d/heat.c:25:16", event="GASP_C_MALLOC",
+                                                  leak="suspected", live_blocks=1000, live_bytes=4000000)]},
             "scheduling": {"starved": [], "bound": [], "intervals": []}}
 
 
@@ -137,3 +180,15 @@ def test_outliers_are_counted_as_in_the_finding(seen):
     assert "how long it took on rank 0, by when" in text and "how long it took, of all threads together" in text
     rows = list(csv.DictReader(io.StringIO(seen["csv"]["phases.outliers"], newline="")))
     assert [row["iteration"] for row in rows] == ["101", "111", "121"]
+
+
+def test_a_finding_says_what_is_late_how_sure_that_is_and_which_figure_is_what(seen):
+    text = section(seen, "findings")
+    assert "rank 1's own work, between heat.c:40 in exchange and heat.c:68 in step. The calls there are" in text
+    assert "Reported when others wait for this thread at least 4 times as long as for each other thread" in text
+    assert "; here others waited 536.0 ms for it, in 1,182 waits, and at most 50.00 ms for each of those." in text
+    assert "Reckoned by the quickest calls of the same size." in text
+    assert "3,000 messages of 64 B in a row -> 24 of up to 64 KiB" in text
+    assert "28.00 ms: the least that is saved in these calls alone, of 2 ranks together" in text
+    assert "blocks from heat.c:25 in remember: 1,000 blocks of 3.91 KiB each on average, 3.81 MiB in all" in text
+    assert "131.0 ms (6.5 % of the watched time)" in text and text.count("Gains overlap: they do not add up.") == 1
