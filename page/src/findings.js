@@ -266,7 +266,7 @@ function grew(people, report, finding) {
   const of = phasesOf(report, finding);
   return (of?.outliers ?? [])
     .slice(0, 3)
-    .map((one) => h('div', {}, `number ${count(one.number + 1)}: ${longer(people, one.longer) ?? 'not known'}`));
+    .map((one) => h('div', {}, `number ${one.number + 1}: ${longer(people, one.longer) ?? 'not known'}`));
 }
 
 function card(app, people, finding, number, data) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Where a finding is. What is done outside of calls has two places: the call before, and the call behind it, which is
 // not at fault itself. The finding names one of them; the part of the report that it comes from has both.
-import { bytes, several } from './figures.js';
+import { bytes, count, several } from './figures.js';
 import { find, h } from './make.js';
 
 const BORDERS = 'The calls there are its borders, and not at fault:';
@@ -75,7 +75,7 @@ function leakWhere(finding, report, people) {
         {},
         'blocks from ',
         h('b', { title: site.place }, label),
-        `: ${several(site.live_blocks, 'block')} of ${bytes(each)} each on average, ${bytes(site.live_bytes)} in all; `,
+        `: ${several(site.live_blocks, 'block')} of ${count(each)} B each on average, ${bytes(site.live_bytes)} in all; `,
         find([label, site.event], 'see them allocated', `blocks from ${label}: look for their allocations`),
       );
     });

@@ -175,6 +175,29 @@ const looks = {
     };
   },
 
+  /** Events of each thread: what a filter of words of several cells leaves, and where its box ends. */
+  async filter(page) {
+    await openAll(page);
+    const name = '[data-table="by_thread"]';
+    const look = () =>
+      page.$eval(name, (one) => {
+        const scroll = one.querySelector('.scroll');
+        const end = scroll.getBoundingClientRect().top + scroll.clientTop + scroll.clientHeight;
+        return {
+          widths: [...one.querySelectorAll('thead th')].map((head) => head.offsetWidth),
+          rows: [...one.querySelectorAll('tbody tr')].map((row) => row.innerText.replace(/\s+/g, ' ')),
+          cut: scroll.scrollHeight > scroll.clientHeight,
+          edge: Math.min(
+            ...[...one.querySelectorAll('tbody tr')].map((row) => Math.abs(row.getBoundingClientRect().bottom - end)),
+          ),
+        };
+      });
+    const seen = { before: await look() };
+    await page.type(`${name} input[type="search"]`, 'rank 1 SEND');
+    seen.after = await look();
+    return seen;
+  },
+
   /** Each table as CSV. */
   async csv(page) {
     await openAll(page);

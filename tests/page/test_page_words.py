@@ -89,6 +89,12 @@ def events():
             event("GASP_MPI_SEND", [site((38, 3), "exchange")]), event("GASP_C_MALLOC", [site((25, 16), "remember")])]
 
 
+def by_thread():
+    names = ["GASP_MPI_SEND"] + [f"GASP_MPI_EVENT_{n}" for n in range(14)]
+    return [who(rank, name=name, calls=11 * n + rank, total_ns=MS, self_ns=MS - n, min_ns=1, mean_ns=1, max_ns=1)
+            for n, name in enumerate(names) for rank in (0, 1)]
+
+
 def findings():
     sure = {"how": "statistical", "p": 0.0027, "gain": "simulated"}
     return [finding("delay", "rank 1 computes while rank 0 waits for it", pid=11, tid=11, places=["/d/heat.c:68:2"],
@@ -106,7 +112,8 @@ def report():
     processes = [who(rank, name="heat", unit="rank") for rank in (0, 1)]
     return {"recording": {"start_ns": 0, "end_ns": 2000 * MS, "command": "heat", "finished": True},
             "loss": {"calls": 20, "delivered": 20, "lost": 0, "summed": 0, "skipped": 0}, "processes": processes,
-            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": events(), "findings": findings(),
+            "threads": [thread(0, 330 * MS), thread(1, 10 * MS)], "events": events(), "by_thread": by_thread(),
+            "findings": findings(),
             "meetings": [meeting("GASP_MPI_ALLREDUCE", 65, 1182), meeting("GASP_MPI_BCAST", 12, 8)],
             "phases": [iterations()],
             "delays": {"direct_ns": 586 * MS, "passed_on_ns": 0,
@@ -152,7 +159,7 @@ def look(page, *looks):
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words", "csv")
+    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words", "csv", "filter")
 
 
 def section(seen, name):
@@ -190,5 +197,16 @@ def test_a_finding_says_what_is_late_how_sure_that_is_and_which_figure_is_what(s
     assert "Reckoned by the quickest calls of the same size." in text
     assert "3,000 messages of 64 B in a row -> 24 of up to 64 KiB" in text
     assert "28.00 ms: the least that is saved in these calls alone, of 2 ranks together" in text
-    assert "blocks from heat.c:25 in remember: 1,000 blocks of 3.91 KiB each on average, 3.81 MiB in all" in text
+    assert "blocks from heat.c:25 in remember: 1,000 blocks of 4,000 B each on average, 3.81 MiB in all" in text
     assert "131.0 ms (6.5 % of the watched time)" in text and text.count("Gains overlap: they do not add up.") == 1
+
+
+def test_a_filter_takes_words_of_several_cells_and_leaves_widths(seen):
+    before, after = seen["filter"]["before"], seen["filter"]["after"]
+    assert [row.split(" ")[:3] for row in after["rows"]] == [["rank", "1", "GASP_MPI_SEND"]]
+    assert after["widths"] == before["widths"]
+
+
+def test_a_table_is_not_cut_within_a_row(seen):
+    before = seen["filter"]["before"]
+    assert before["cut"] and before["edge"] < 1.5
