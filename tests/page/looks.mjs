@@ -198,6 +198,24 @@ const looks = {
     return seen;
   },
 
+  /** Of the picture of sizes: how many bars there are that are 5 pixels high and more. */
+  bars: (page) =>
+    page.$eval('#communication .chart canvas', (canvas) => {
+      const { width, height } = canvas;
+      const dots = canvas.getContext('2d').getImageData(0, 0, width, height).data;
+      const name = getComputedStyle(document.documentElement).getPropertyValue('--group-data').trim();
+      const colour = [1, 3, 5].map((at) => parseInt(name.slice(at, at + 2), 16));
+      let bars = 0;
+      for (let x = 0, before = false; x < width; x++) {
+        let high = 0;
+        for (let y = 0; y < height; y++)
+          if (colour.every((value, i) => Math.abs(dots[4 * (y * width + x) + i] - value) < 9)) high++;
+        if (high >= 5 && !before) bars++;
+        before = high >= 5;
+      }
+      return bars;
+    }),
+
   /** Each table as CSV. */
   async csv(page) {
     await openAll(page);

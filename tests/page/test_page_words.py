@@ -118,7 +118,9 @@ def report():
             "phases": [iterations()],
             "delays": {"direct_ns": 586 * MS, "passed_on_ns": 0,
                        "causes": [cause(1, 536 * MS, 1182), cause(0, 50 * MS, 64)]},
-            "communication": {"ranks": [], "small_messages": small_messages()},
+            "communication": {"ranks": [who(0), who(1)], "small_messages": small_messages(), "pairs": [],
+                              "all": {"operations": 3000, "bytes": 192000}, "sizes": [[64, 2999, 191936], [128, 1, 64]],
+                              "collectives": {"operations": 2544, "bytes": 20152}},
             "memory": {"heaps": [], "sites": [who(1, heap="c", place="/d/heat.c:25:16", event="GASP_C_MALLOC",
                                                   leak="suspected", live_blocks=1000, live_bytes=4000000)]},
             "scheduling": {"starved": [], "bound": [], "intervals": []}}
@@ -159,7 +161,7 @@ def look(page, *looks):
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words", "csv", "filter")
+    return look(page_of(tmp_path_factory.mktemp("words"), report()), "words", "csv", "filter", "bars")
 
 
 def section(seen, name):
@@ -210,3 +212,13 @@ def test_a_filter_takes_words_of_several_cells_and_leaves_widths(seen):
 def test_a_table_is_not_cut_within_a_row(seen):
     before = seen["filter"]["before"]
     assert before["cut"] and before["edge"] < 1.5
+
+
+def test_sizes_say_of_how_many_operations_they_are(seen):
+    text = section(seen, "communication")
+    assert "3,000 operations by size" in text
+    assert "The 2,544 collective operations (19.7 KiB) are not among them: they are counted apart, by rank." in text
+
+
+def test_a_single_one_is_seen_beside_thousands(seen):
+    assert seen["bars"] == 2, "a bar of 2,999 operations, and one of a single one"
