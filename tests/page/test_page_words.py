@@ -123,6 +123,13 @@ def report():
                               "collectives": {"operations": 2544, "bytes": 20152}},
             "memory": {"heaps": [], "sites": [who(1, heap="c", place="/d/heat.c:25:16", event="GASP_C_MALLOC",
                                                   leak="suspected", live_blocks=1000, live_bytes=4000000)]},
+            "efficiency": {"threads": 2, "time_ns": 2000 * MS, "parallel": 0.5, "load_balance": 0.89,
+                           "communication": 0.57, "serialisation": 0.92, "transfer": 0.61},
+            "critical_path": {"length_ns": 2000 * MS, "changes": 3, "threads": [who(0, on_path_ns=2000 * MS)],
+                              "parts": [{"does": "calls", "inside": None, "after": None, "before": None,
+                                         "call": {"event": "GASP_MPI_FINALIZE", "place": "?"}, "gain_ns": None,
+                                         "on_path_ns": 6 * MS, "imbalance_ns": 0, "gain_at_most_ns": 600000,
+                                         "threads": [who(0, on_path_ns=6 * MS), who(1, on_path_ns=1000)]}]},
             "scheduling": {"starved": [], "bound": [], "intervals": []}}
 
 
@@ -222,3 +229,15 @@ def test_sizes_say_of_how_many_operations_they_are(seen):
 
 def test_a_single_one_is_seen_beside_thousands(seen):
     assert seen["bars"] == 2, "a bar of 2,999 operations, and one of a single one"
+
+
+def test_efficiency_says_which_one_is_to_be_looked_at_and_what_lowers_all(seen):
+    text = section(seen, "waiting")
+    assert "the smallest of these three says where to look: here transfer." in text
+    assert "Beware: for 8.5 % of their time threads had no CPU. That lowers these figures." in text
+
+
+def test_columns_of_the_critical_path_are_explained_and_who_has_all_of_it_is_one(seen):
+    text = section(seen, "path")
+    assert "what the run is shorter by if this takes a tenth less" in text and "at most: a tenth of what it has" in text
+    assert re.search(r"at most rank 0 is in GASP_MPI_FINALIZE", text) and "2 threads" not in text
