@@ -170,8 +170,19 @@ const looks = {
       heat: await readBy('#communication .heat', 'ArrowRight', 'ArrowRight'),
       sizes: await readBy('#communication .chart[role="group"]', 'Home', 'ArrowRight'),
       iterations: await readBy('#phases .chart[role="group"]', 'End'),
-      flame: await readBy('#flame .flame button[tabindex="0"]', 'ArrowDown').catch(() => ''),
-      flameName: await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+    };
+  },
+
+  /** The call inside of the longest one, by keys; and what the section says. */
+  async flame(page) {
+    const text = await page.$eval('#flame', (one) => one.innerText);
+    if (!(await page.$('#flame .flame'))) return { text, rows: 0 };
+    await page.focus('#flame .flame button[tabindex="0"]');
+    await page.keyboard.press('ArrowDown');
+    return {
+      text,
+      rows: await page.$$eval('#flame .flame button', (all) => new Set(all.map((one) => one.style.top)).size),
+      name: await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
     };
   },
 
