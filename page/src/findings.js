@@ -56,10 +56,12 @@ function gainOf(finding, run) {
   return ['not known'];
 }
 
-function regular({ evidence }) {
+function regular({ kind, evidence }) {
   const { what, times, of, mean_ns: mean, deviation_ns: deviation, least_ns: least, most_ns: most } = evidence ?? {};
   if (!what) return null;
-  const number = times < of ? `${count(times)} of ${count(of)} ${what}` : `${count(times)} ${what}`;
+  // Its mean is that of all iterations, and not of the few that are out of line.
+  const some = times < of ? `${count(times)} of ${count(of)}` : count(times);
+  const number = `${kind === 'outlier_iterations' ? `all ${count(of)}` : some} ${what}`;
   return (
     `${number}: ${time(mean)} on average` +
     (deviation != null && of > 1 ? `, standard deviation ${time(deviation)}` : '') +

@@ -10,6 +10,10 @@ const BARS = 32;
 
 const PERSISTENTLY = 'more often than by chance (1 in 1,000), and at least twice as often as its share';
 
+const HABITS =
+  `persistently: ${PERSISTENTLY} (of two members that is each time); mostly: half as often again as its share and ` +
+  'more; seldom: half of its share and less; a share: what each has if all take turns';
+
 /** What part of the meetings a member is last in, of the part that each would be in if all took turns. */
 const often = (group, m) => (m.last * group.members.length) / (m.meetings || 1);
 
@@ -159,16 +163,10 @@ export const meetings = {
               },
               { key: 'waits_ns', title: 'Waits', kind: 'time', help: 'it waited for others, in all' },
               { key: 'others_wait_ns', title: 'Others wait for it', kind: 'time' },
-              {
-                key: 'persistent',
-                title: 'Comes last',
-                text: (is, m) => habit(group, m),
-                help:
-                  `persistently: ${PERSISTENTLY} (of two members: each time); mostly: half as often again as its ` +
-                  'share and more',
-              },
+              { key: 'persistent', title: 'Comes last', text: (is, m) => habit(group, m), help: HABITS },
             ],
           }),
+          h('p', { class: 'muted' }, `Comes last: ${HABITS}.`),
         ],
       ),
     );

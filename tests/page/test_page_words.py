@@ -186,12 +186,14 @@ def test_who_is_mostly_last_does_not_take_turns(seen):
     assert "mostly rank 1 in 95 %" in text and "by turns; most often rank 0 in 60 %" in text
     assert re.search(r"rank 1 1,247 1,182 94.8 % .* mostly rank 0 1,247 65 5.2 % .* seldom", text)
     assert "persistently last" not in text, "no bar has that colour"
+    assert "mostly: half as often again as its share and more" in text
 
 
 def test_outliers_are_counted_as_in_the_finding(seen):
     text = section(seen, "phases")
     assert "3 of 1,246 iterations are out of line" in text and "those 2 of them that took 5.000 ms and more" in text
     assert "ranks 0, 1 spent up to 50.00 ms more each in calls that move data" in text
+    assert "How regular all 1,246 iterations: 2.000 ms on average" in section(seen, "findings")
     assert "number 101: rank 0 spent 84.00 ms more in calls that move data" in section(seen, "findings")
     assert "how long it took on rank 0, by when" in text and "how long it took, of all threads together" in text
     rows = list(csv.DictReader(io.StringIO(seen["csv"]["phases.outliers"], newline="")))
