@@ -2,6 +2,7 @@
 // Charts: uPlot in a box that has its height before anything is drawn, read by pointer and by keys, drawn anew where
 // colours or width change; and bars of plain elements for lists of a few.
 import uPlot from 'uplot';
+import { count } from './figures.js';
 import { h, put } from './make.js';
 import { bar } from './threads.js';
 
@@ -72,31 +73,48 @@ export function chart(app, { label, height = 240, data, options, read, go }) {
   return whole;
 }
 
-/** How many there are of each size: bins [[from, count, more]], doubling; what: name of the sizes. */
-export function histogram(app, { label, bins, from, text, colour = 'accent', height = 180 }) {
+/**
+ * How many there are of each size: bins [[from, count, more]], doubling; of (sizes) and what (is counted): names of the
+ * axes. Counts are on a logarithmic axis, so that single ones are seen beside many.
+ */
+export function histogram(app, { label, bins, from, text, of, what, colour = 'accent', height = 210 }) {
   const filled = [];
   for (const [start, number, ...more] of bins) {
     const before = filled[filled.length - 1];
     for (let gap = before ? Math.max(1, before[0] * 2) : start; before && gap < start; gap *= 2) filled.push([gap, 0]);
     filled.push([start, number, ...more]);
   }
+  const most = filled.reduce((large, [, number]) => Math.max(large, number), 1);
+  const decades = [];
+  for (let decade = 1; decade <= most; decade *= 10) decades.push(decade);
   const bars = uPlot.paths.bars({ size: [0.9, 60] });
   return chart(app, {
     label,
     height,
     read: (i) => text(...filled[i]),
-    data: () => [filled.map((_, i) => i), filled.map(([, number]) => number)],
+    data: () => [filled.map((_, i) => i), filled.map(([, number]) => number || null)],
     options: () => ({
       scales: {
         x: { time: false, range: [-0.6, filled.length - 0.4] },
-        y: { range: (u, low, high) => [0, high || 1] },
+        y: { distr: 3, log: 10, range: () => [0.5, most * 1.5] },
       },
       axes: [
         axis(app, {
+          label: of,
+          labelFont: font,
+          labelSize: 20,
           values: (u, marks) => marks.map((i) => (Number.isInteger(i) && filled[i] ? from(filled[i][0]) : '')),
           grid: { show: false },
         }),
-        axis(app, { size: 76 }),
+        axis(app, {
+          label: what,
+          labelFont: font,
+          labelSize: 20,
+          size: 76,
+          splits: () => decades,
+          filter: (u, marks) => marks,
+          values: (u, marks) => marks.map(count),
+        }),
       ],
       series: [{}, { paths: bars, fill: app.colour(colour), stroke: app.colour(colour), points: { show: false } }],
     }),

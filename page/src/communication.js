@@ -120,6 +120,19 @@ function habits(app, people, of) {
   ];
 }
 
+/** How many operations there are sizes of, and whether collective ones are among them. */
+function sizesOf(of) {
+  const shown = of.sizes.reduce((sum, [, operations]) => sum + operations, 0);
+  const apart = of.collectives?.operations;
+  return (
+    `${several(shown, 'operation')} by size; each bar is of twice the size of the one before.` +
+    (apart && shown <= of.all.operations
+      ? ` The ${several(apart, 'collective operation')} (${bytes(of.collectives.bytes)}) are not among them: they ` +
+        'are counted apart, by rank.'
+      : '')
+  );
+}
+
 const notes = (of) =>
   [
     of.collectives?.operations &&
@@ -163,15 +176,14 @@ export const communication = {
       of.pairs.length ? pairs(app, people, of) : null,
       of.sizes?.length
         ? [
-            h(
-              'h3',
-              {},
-              'Sizes of messages and collectives (operations of each size; each bar twice the size of the one before)',
-            ),
+            h('h3', {}, 'Sizes of messages'),
+            h('p', { class: 'muted' }, sizesOf(of)),
             histogram(app, {
               label: 'Sizes of messages',
               bins: of.sizes,
               from: bytes,
+              of: 'size of one: from this on, up to twice as large',
+              what: 'operations (logarithmic)',
               colour: 'group-data',
               text: (from, operations, all) =>
                 `${bytes(from)} up to ${bytes(from ? from * 2 : 1)}: ${several(operations, 'operation')}, ` +

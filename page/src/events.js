@@ -111,6 +111,8 @@ function durations(app, event) {
     label: `How long calls of ${eventLabel(event)} took`,
     bins: event.histogram_ns,
     from: time,
+    of: 'duration: from this on, up to twice as long',
+    what: 'calls (logarithmic)',
     text: (from, calls) =>
       `${from ? `${time(from)} up to ${time(from * 2)}` : 'up to 2 ns'}: ${several(calls, 'call')}, ` +
       `${part(calls, event.timed)} of them`,
@@ -144,7 +146,7 @@ export const events = {
       callers(app, report.events),
       timed.length
         ? [
-            h('h3', {}, 'How long calls took (calls by duration; each bar twice as long as the one before)'),
+            h('h3', {}, 'How long calls took (calls by duration; each bar is of twice the duration of the one before)'),
             ...chooser(
               'Event',
               timed.map((event) => [`${eventLabel(event)} (${several(event.timed, 'call')})`, event]),

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The first screen: what stands out, why, where, what it would give, and how sure that is.
-import { count, part, percent, several, time } from './figures.js';
+import { bytes, count, part, percent, several, time } from './figures.js';
 import { details, h, link, put } from './make.js';
 import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
+import { longer } from './phases.js';
 import { People } from './people.js';
 import { brief } from './threads.js';
-import { whereOf } from './where.js';
+import { leaksOf, rowOf, whereOf } from './where.js';
+
+const WATCHED = 'the watched time';
 
 const SHOWN = 10,
   LINKS = 5,
@@ -39,24 +42,26 @@ function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
   if (gain == null && GAINLESS[kind]) return [GAINLESS[kind]];
   if (gain != null && BOUNDS.has(kind))
-    return [h('b', {}, `up to ${time(gain)} (${part(gain, run)} of the run)`), ' shorter; a bound'];
+    return [h('b', {}, `up to ${time(gain)} (${part(gain, run)} of ${WATCHED})`), ' shorter; a bound'];
   if (gain != null)
     return [
-      h('b', {}, `${time(gain)} (${part(gain, run)} of the run)`),
+      h('b', {}, `${time(gain)} (${part(gain, run)} of ${WATCHED})`),
       kind === 'critical_path'
         ? ' shorter, if that took a tenth less; simulated'
         : ' shorter; simulated: the run again, without it',
     ];
   if (most >= 0.95 * run) return ['not told: all that is known is that it is no more than the run'];
   if (confidence?.gain === 'bounded' && most)
-    return [h('b', {}, `at most ${time(most)} (${part(most, run)} of the run)`), '; a bound, not simulated'];
+    return [h('b', {}, `at most ${time(most)} (${part(most, run)} of ${WATCHED})`), '; a bound, not simulated'];
   return ['not known'];
 }
 
-function regular({ evidence }) {
+function regular({ kind, evidence }) {
   const { what, times, of, mean_ns: mean, deviation_ns: deviation, least_ns: least, most_ns: most } = evidence ?? {};
   if (!what) return null;
-  const number = times < of ? `${count(times)} of ${count(of)} ${what}` : `${count(times)} ${what}`;
+  // Its mean is that of all iterations, and not of the few that are out of line.
+  const some = times < of ? `${count(times)} of ${count(of)}` : count(times);
+  const number = `${kind === 'outlier_iterations' ? `all ${count(of)}` : some} ${what}`;
   return (
     `${number}: ${time(mean)} on average` +
     (deviation != null && of > 1 ? `, standard deviation ${time(deviation)}` : '') +
@@ -181,12 +186,94 @@ function symptoms(finding) {
       {},
       finding.seen_as.map((one) => h('li', {}, one.text)),
     ),
-    h('p', { class: 'muted' }, 'That is the same time again, seen where it is spent; the cause is above.'),
+    h('p', { class: 'muted' }, 'Much of the same time, seen where it is spent; the cause is above.'),
   );
 }
 
+/** How many of them say what they would give. */
+const gains = (findings) => findings.filter(({ gain_ns: ns, gain_at_most_ns: most }) => ns ?? most).length;
+
+/** What was measured here, beside what a finding of the kind takes. */
+function measured(finding, report, people) {
+  const { kind, evidence, severity_percent: severity, weight_ns: weight } = finding;
+  if (kind === 'delay') {
+    const row = rowOf(finding, report);
+    if (!row) return null;
+    const key = (one) => JSON.stringify([one.does, one.call, one.after, one.before, one.inside]);
+    const waited = (one) => one.direct_ns + one.passed_on_ns;
+    const others = report.delays.causes.filter((one) => one !== row && key(one) === key(row)).map(waited);
+    return (
+      `others waited ${time(waited(row))} for it` +
+      (row.waits ? `, in ${several(row.waits, 'wait')}` : '') +
+      (others.length ? `, and at most ${time(Math.max(...others))} for each of those` : '')
+    );
+  }
+  if (kind === 'outlier_iterations' && evidence?.most_ns) {
+    const of = phasesOf(report, finding);
+    const worst = of?.outliers?.[0];
+    return worst ? `the longest took ${(worst.lasted_ns / worst.median_ns).toFixed(1)} times the median` : null;
+  }
+  if (kind === 'probe_cost') return `${percent(finding.percent)}, and ${time(weight)} in all`;
+  if (kind === 'starved') {
+    const all = report.threads.filter((t) => finding.victims.some(({ pid, tid }) => pid === t.pid && tid === t.tid));
+    const most = [...all].sort((a, b) => b.run_queue_ns - a.run_queue_ns)[0];
+    return most ? `up to ${time(most.run_queue_ns)}, ${part(most.run_queue_ns, most.observed_ns)} of the time` : null;
+  }
+  if (kind === 'leak') {
+    const blocks = leaksOf(finding, report, people).reduce((sum, { live_blocks: n }) => sum + n, 0);
+    return blocks ? several(blocks, 'block') : null;
+  }
+  const shares = /threads' time/.test(finding.confidence?.test ?? '');
+  return shares && severity != null ? percent(severity) : null;
+}
+
+function reported(finding, report, people) {
+  const rule = surety(finding)[1];
+  const here = rule && measured(finding, report, people);
+  return rule ? h('div', { class: 'muted test' }, `${rule}${here ? `; here ${here}` : ''}.`) : null;
+}
+
+const phasesOf = (report, finding) =>
+  report.phases?.find(({ name, iterations }) => name === finding.event && iterations === finding.evidence?.of);
+
+/** The figures of a finding about small messages, which are not of the same: what each of them is. */
+function smallMessages(finding, report, people) {
+  const of = report.communication?.small_messages?.find(
+    ({ event, place }) => event === finding.event && people.place(finding.places?.[0]) === people.place(place),
+  );
+  if (!of) return [];
+  const ranks = of.processes > 1 ? `, of ${count(of.processes)} ranks together` : '';
+  return [
+    fact(
+      'How many',
+      `${several(of.messages, 'message')} of ${bytes(of.bytes / (of.messages || 1))} in a row -> ` +
+        `${count(of.messages_that_would_do)} of up to 64 KiB`,
+    ),
+    fact(
+      'Its figures',
+      [
+        of.without_waiting_ns != null && `${time(of.without_waiting_ns)}: time in sends that did not wait${ranks}`,
+        of.saves_ns != null && `${time(of.saves_ns)}: the least that is saved in these calls alone${ranks}`,
+        finding.gain_ns != null &&
+          `${time(finding.gain_ns)}: the whole run, by simulation, where the waits that follow are shorter, too`,
+      ]
+        .filter(Boolean)
+        .map((text) => h('div', {}, text)),
+    ),
+  ];
+}
+
+/** What the longest of the iterations have more of than the others. */
+function grew(people, report, finding) {
+  const of = phasesOf(report, finding);
+  return (of?.outliers ?? [])
+    .slice(0, 3)
+    .map((one) => h('div', {}, `number ${one.number + 1}: ${longer(people, one.longer) ?? 'not known'}`));
+}
+
 function card(app, people, finding, number, data) {
-  const { recording } = data.report;
+  const { report } = data;
+  const { recording } = report;
   const run = recording.end_ns - recording.start_ns;
   const where = whereOf(finding, data.report, people);
   return h(
@@ -210,8 +297,10 @@ function card(app, people, finding, number, data) {
       fact(
         'How sure',
         surety(finding)[0],
-        surety(finding)[1] ? h('div', { class: 'muted test' }, surety(finding)[1]) : null,
+        reported(finding, report, people),
       ),
+      finding.kind === 'small_messages' ? smallMessages(finding, report, people) : null,
+      finding.kind === 'outlier_iterations' ? fact('What grew', grew(people, report, finding)) : null,
       regular(finding) ? fact('How regular', regular(finding)) : null,
       evidenceOf(app, people, finding, data),
       nextOf(finding.kind) ? fact('What next', nextOf(finding.kind, where.length > 0)) : null,
@@ -344,6 +433,7 @@ export const findings = {
             h('ol', { class: 'findings' }, cards.slice(SHOWN)),
           )
         : null,
+      gains(causes) > 1 ? h('p', { class: 'muted' }, 'Gains overlap: they do not add up.') : null,
       rest.map((finding) => h('p', { class: 'notice' }, finding.text)),
     ];
     section.append(

@@ -178,6 +178,16 @@ export const flame = {
     const { facts, report } = data;
     if (!data.calls?.n) return section.append(h('p', { class: 'absent' }, 'No calls are in this file one by one.'));
     const tree = { facts, wall: report.threads.reduce((sum, { wall_ns: ns }) => sum + ns, 0), ...(await grow(data)) };
+    if (!tree.nodes.some(({ depth }) => depth > 1))
+      return section.append(
+        h(
+          'p',
+          {},
+          'No call that is in this file one by one is inside of another one: ',
+          h('a', { href: '#events' }, 'Events and call sites'),
+          ' has all that would stand here.',
+        ),
+      );
     section.append(
       h(
         'p',

@@ -118,6 +118,50 @@ const sure = {
   estimated: 'estimated, by how things mostly are',
 };
 
+/** What the report's tests mean, where they are short. */
+const meaning = [
+  [
+    '; the waiting is worth 3 equal waits or is rare, and it is not time without a processor',
+    ', and that is no single accident: the waiting is spread over at least 3 waits of about one length (or: it does ' +
+      'this less than 10 times, and nobody else does); and it did not merely lack a CPU',
+  ],
+  [
+    'others wait for it 4 times as much as for each of those who do the same',
+    'others wait for this thread at least 4 times as long as for each other thread that does the same',
+  ],
+  [
+    'nobody else does the same, and one waits for it 4 times as long as it waits there itself',
+    'nobody else does the same, and somebody waits for it at the call behind it at least 4 times as long as it ' +
+      'waits for that one there',
+  ],
+  [
+    'it takes 5 % and 3 standard errors longer for it than those who do the same',
+    'it takes at least 5 % longer for it than the others that do the same, and more than chance makes it vary (3 ' +
+      'standard errors)',
+  ],
+  [
+    'twice the median of its part, and 6 standard deviations from it, by the median of the distances',
+    'an iteration takes at least twice the median of its phase, and is at least 6 standard deviations away from it ' +
+      '(reckoned from the median distance, so that outliers do not count)',
+  ],
+  [
+    "calls by the price of one, as measured before (calibration): a tenth of a thread's time, and 0.1 s",
+    "calls times the price of one, which was measured before, are at least a tenth of a thread's time and 0.1 s",
+  ],
+  [
+    "the kernel's own account: a tenth of the thread's time, and half a second",
+    "a thread had no CPU for at least a tenth of its time and half a second, by the kernel's own account",
+  ],
+];
+
+/** From when on a finding is told, in a sentence without its end. */
+function rule(test) {
+  const words = meaning.reduce((text, [short, long]) => text.replace(short, long), test);
+  if (words.startsWith('by ')) return `Reckoned ${words}`;
+  const least = /^a (tenth|fifth) of|^\d+ % of/.test(words) ? 'it takes at least ' : '';
+  return `Reported when ${least}${words}`;
+}
+
 /** How sure a finding is: in a sentence, and from when on it is told. */
 export function surety({ confidence }) {
   const { how, test, p, not_seen: unseen } = confidence ?? {};
@@ -132,7 +176,7 @@ export function surety({ confidence }) {
     ]
       .filter(Boolean)
       .join('; '),
-    test && `It is told from this on: ${test}.`,
+    test && rule(test),
   ];
 }
 

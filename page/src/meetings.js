@@ -1,12 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Barriers and collective operations: who comes late, and how much.
 import { part, several, time } from './figures.js';
-import { beware, find, h } from './make.js';
+import { beware, find, h, legend } from './make.js';
 import { People, siteLabel } from './people.js';
 import { table } from './tables.js';
 import { chooser, valued } from './charts.js';
 
 const BARS = 32;
+
+const PERSISTENTLY = 'more often than by chance (1 in 1,000), and at least twice as often as its share';
+
+const HABITS =
+  `persistently: ${PERSISTENTLY} (of two members that is each time); mostly: half as often again as its share and ` +
+  'more; seldom: half of its share and less; a share: what each has if all take turns';
+
+/** What part of the meetings a member is last in, of the part that each would be in if all took turns. */
+const often = (group, m) => (m.last * group.members.length) / (m.meetings || 1);
+
+/** How a member's being last is called: the report's "persistent", and what is short of it. */
+function habit(group, m) {
+  if (m.persistent) return m.last === m.meetings ? 'always' : 'persistently';
+  return often(group, m) >= 1.5 ? 'mostly' : often(group, m) <= 0.5 ? 'seldom' : 'in turn';
+}
+
+/** Who comes last, and in what part of the meetings. */
+function lastOf(people, group) {
+  const late = group.members.filter(({ persistent }) => persistent);
+  const sum = late.reduce((all, { last }) => all + last, 0);
+  if (late.length) return `${people.some(late, 2)} in ${part(sum, group.meetings, 0)}`;
+  const [most] = [...group.members].sort((a, b) => b.last - a.last);
+  if (!most) return null;
+  const named = `${people.thread(most)} in ${part(most.last, most.meetings, 0)}`;
+  return habit(group, most) === 'mostly' ? `mostly ${named}` : `by turns; most often ${named}`;
+}
 
 const names = (people, group) => `${group.event}, ${several(group.members.length, 'member')}`;
 
@@ -53,24 +79,16 @@ function arrivals(people, group) {
           colour: m.persistent ? 'var(--bad)' : 'var(--group-coll)',
           text:
             `${time(m.late_ns / (m.meetings || 1))}; last in ` +
-            `${part(m.last, m.meetings, 0)}${m.persistent ? ' (always the same)' : ''}`,
+            `${part(m.last, m.meetings, 0)}${m.persistent ? ' (persistently)' : ''}`,
         })),
       { label: `Who comes late to ${group.event}` },
     ),
     late.length > BARS
       ? h('p', { class: 'muted' }, `${BARS} of ${several(late.length, 'member')}; the table has all.`)
       : null,
-    h(
-      'ul',
-      { class: 'legend' },
-      h(
-        'li',
-        {},
-        h('span', { class: 'swatch', style: { background: 'var(--bad)' } }),
-        h('b', {}, 'always the same'),
-        ': it is last more often than by chance (1 in 1,000)',
-      ),
-    ),
+    late.slice(0, BARS).some(({ persistent }) => persistent)
+      ? legend([{ colour: 'var(--bad)', label: 'persistently last', means: PERSISTENTLY }])
+      : null,
   ];
 }
 
@@ -81,10 +99,6 @@ export const meetings = {
   render(section, { report }, app) {
     const people = new People(report);
     const all = [...report.meetings].sort((a, b) => b.others_wait_ns - a.others_wait_ns);
-    const last = (group) => {
-      const late = group.members.filter(({ persistent }) => persistent);
-      return late.length ? `${people.some(late, 2)} in ${part(late[0].last, group.meetings, 0)}` : 'by turns';
-    };
     section.append(
       h(
         'p',
@@ -113,7 +127,12 @@ export const meetings = {
           },
           { key: 'widest_ns', title: 'Widest', kind: 'time' },
           { key: 'others_wait_ns', title: 'Others wait', kind: 'time' },
-          { key: 'last', title: 'Last comes', get: last },
+          {
+            key: 'last',
+            title: 'Last comes',
+            get: (g) => lastOf(people, g),
+            help: `without more words: persistently, that is ${PERSISTENTLY}`,
+          },
         ],
       }),
       h('h3', {}, 'Who comes when'),
@@ -134,6 +153,7 @@ export const meetings = {
               { key: 'tid', only: 'csv' },
               { key: 'meetings', title: 'Meetings', kind: 'count' },
               { key: 'last', title: 'Times last', kind: 'count' },
+              { key: 'last_share', title: 'Last in', kind: 'share', get: (m) => m.last / (m.meetings || 1) },
               {
                 key: 'late_ns',
                 title: 'Late, mean',
@@ -143,9 +163,10 @@ export const meetings = {
               },
               { key: 'waits_ns', title: 'Waits', kind: 'time', help: 'it waited for others, in all' },
               { key: 'others_wait_ns', title: 'Others wait for it', kind: 'time' },
-              { key: 'persistent', title: 'Always the last', text: (is) => (is ? 'yes' : 'no') },
+              { key: 'persistent', title: 'Comes last', text: (is, m) => habit(group, m), help: HABITS },
             ],
           }),
+          h('p', { class: 'muted' }, `Comes last: ${HABITS}.`),
         ],
       ),
     );

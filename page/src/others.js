@@ -5,6 +5,10 @@ import { details, h, link } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
 
+/** From when on the report calls a thread starved, and from when on it is worth its name. */
+const STARVED = 'a tenth of its time and half a second in all';
+const LACKS = 0.03;
+
 const mostly = (file) => {
   const sizes = [...(file.read_sizes ?? []), ...(file.write_sizes ?? [])].sort((a, b) => b[1] - a[1]);
   return sizes.length && sizes[0][0] ? `<= ${bytes(sizes[0][0])}` : null;
@@ -52,6 +56,10 @@ export const cpu = {
     const { starved = [], bound = [], intervals = [] } = report.scheduling ?? {};
     const isStarved = new Set(starved.map(({ pid, tid }) => `${pid}/${tid}`));
     const of = (key) => (t) => (t.observed_ns && t[key] != null ? Math.min(1, t[key] / t.observed_ns) : null);
+    const lacked = of('run_queue_ns');
+    const lacking = report.threads
+      .filter((t) => lacked(t) >= LACKS && !isStarved.has(`${t.pid}/${t.tid}`))
+      .sort((a, b) => lacked(b) - lacked(a));
     section.append(
       h(
         'p',
@@ -63,8 +71,16 @@ export const cpu = {
         'p',
         {},
         starved.length
-          ? h('b', {}, `Without a CPU for a tenth of their time and more: ${people.some(starved, 6)}.`)
-          : 'No thread was without a CPU for a tenth of its time.',
+          ? h('b', {}, `Without a CPU for ${STARVED}: ${people.some(starved, 6)}.`)
+          : `No thread was without a CPU for ${STARVED}.`,
+        lacking.length
+          ? ` Had none for ${share(LACKS, 0)} of their time and more: ` +
+            `${several(lacking.length, 'thread')}${starved.length ? ' besides' : ''}, the most ` +
+            `${lacking
+              .slice(0, 4)
+              .map((t) => `${people.thread(t)} ${share(lacked(t))} (${time(t.run_queue_ns)})`)
+              .join(', ')}.`
+          : '',
         bound.length ? ` Bound to one CPU: ${people.some(bound, 6)}.` : '',
       ),
       table(app, {
@@ -94,7 +110,12 @@ export const cpu = {
           { key: 'involuntary_switches', title: 'Preempted', kind: 'count' },
           { key: 'allowed_cpus', title: 'May use', kind: 'count' },
           { key: 'last_cpu', title: 'Last on CPU', kind: 'number' },
-          { key: 'starved', title: 'Starved', get: (t) => (isStarved.has(`${t.pid}/${t.tid}`) ? 'yes' : 'no') },
+          {
+            key: 'starved',
+            title: 'Starved',
+            help: `had no CPU for ${STARVED}`,
+            get: (t) => (isStarved.has(`${t.pid}/${t.tid}`) ? 'yes' : 'no'),
+          },
         ],
       }),
       intervals.length

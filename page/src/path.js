@@ -6,6 +6,10 @@ import { People } from './people.js';
 import { table } from './tables.js';
 import { valued } from './charts.js';
 
+const LESS = 'what the run is shorter by if this takes a tenth less, each time and on all threads, by simulation';
+const OTHER = 'where that is much below "at most", another path is nearly as long';
+const MOST = 'a tenth of what it has on the path: no more than that can come of it';
+
 export const path = {
   id: 'path',
   title: 'Critical path',
@@ -58,11 +62,17 @@ export const path = {
             key: 'gain_ns',
             title: '10 % less gives',
             kind: 'time',
-            help: 'simulated; much less than a tenth: another path is nearly as long',
+            help: `${LESS}; ${OTHER}`,
           },
-          { key: 'gain_at_most_ns', title: 'at most', kind: 'time' },
+          { key: 'gain_at_most_ns', title: 'at most', kind: 'time', help: MOST },
         ],
       }),
+      h(
+        'ul',
+        { class: 'legend' },
+        h('li', {}, h('b', {}, '10 % less gives'), `: ${LESS} (-: not simulated); ${OTHER}`),
+        h('li', {}, h('b', {}, 'at most'), `: ${MOST}`),
+      ),
       ...[
         of.unknown_ns ? h('p', { class: 'muted' }, `Not known what was done: ${time(of.unknown_ns)} of it.`) : null,
       ].filter(Boolean),

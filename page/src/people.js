@@ -90,12 +90,13 @@ export class People {
     );
   }
 
-  /** Who has most of it, where that is uneven: worker-2: 93 %, 4 threads */
+  /** Who has most of it, where that is uneven: worker-2 (93 % of 4 threads'); that one alone, where it has all. */
   mostOf(list, key) {
     const all = list.reduce((sum, one) => sum + one[key], 0);
     const most = [...list].sort((a, b) => b[key] - a[key])[0];
+    if (list.length > 1 && most[key] >= 0.995 * all) return this.thread(most);
     return list.length > 1 && most[key] >= (2 * all) / list.length
-      ? `${this.thread(most)}: ${part(most[key], all, 0)}, ${list.length} threads`
+      ? `${this.thread(most)} (${part(most[key], all, 0)} of ${list.length} threads')`
       : this.some(list, 3);
   }
 

@@ -10,11 +10,17 @@ import { People } from './people.js';
 import { table } from './tables.js';
 
 const POINTS = 20000;
+
+/** ns: from which length beyond the median on the report's finding counts an outlier. */
+const COSTLY = 5e6;
 const RIGHT = {
   program: 'each begins with a call',
   meeting: 'each up to the end of a call',
   message: 'each up to the end of a call',
 };
+
+/** The thread whose iterations are drawn one by one. */
+const drawnOf = (of) => [...of.threads].sort((a, b) => b.iterations - a.iterations)[0];
 
 /** When iterations began and ended on one thread, of the marker's calls; [] where these are not all there. */
 function iterations(data, of) {
@@ -22,7 +28,7 @@ function iterations(data, of) {
   const event = facts.events.findIndex(({ name }) => name === of.name);
   const site = of.place ? facts.sites.indexOf(of.place) + 1 : 0;
   if (!calls || event < 0 || (of.place && !site)) return [];
-  const thread = [...of.threads].sort((a, b) => b.iterations - a.iterations)[0];
+  const thread = drawnOf(of);
   const lane = facts.lanes.find(
     (one) =>
       one.lane === 0 &&
@@ -120,7 +126,48 @@ function plot(app, data, people, of) {
   });
 }
 
-const longer = (people, of) => (of ? `${people.some(of.threads, 2)}: +${time(of.ns)} ${of.group}` : null);
+const MORE = {
+  compute: 'outside of observed calls',
+  barrier: 'in barriers',
+  wait: 'in calls that wait',
+  lock: 'in calls of locks',
+  data: 'in calls that move data',
+  collective: 'in collective operations',
+  task: 'in tasks',
+  alloc: 'in calls that allocate and free',
+  io: 'in calls of files',
+  other: 'in other calls',
+};
+
+/** What grew most, and on whom: the figure is that of the thread with most of it. */
+export function longer(people, of) {
+  if (!of) return null;
+  const many = of.threads.length > 1;
+  return (
+    `${people.some(of.threads, 2)} spent ${many ? 'up to ' : ''}${time(of.ns)} more${many ? ' each' : ''} ` +
+    (MORE[of.group] ?? of.group)
+  );
+}
+
+/** How many are out of line, and why the finding may count fewer of them. */
+function outlierWords(report, of) {
+  const all = of.outliers?.length ?? 0;
+  const told = report.findings?.find(
+    ({ kind, event, evidence }) =>
+      kind === 'outlier_iterations' && event === of.name && evidence?.of === of.iterations,
+  )?.evidence.times;
+  if (!all) return null;
+  return h(
+    'p',
+    {},
+    `${count(all)} of ${several(of.iterations, 'iteration')} ${all === 1 ? 'is' : 'are'} out of line: twice the ` +
+      `median and more, and far from all others${of.by_job ? ', by the mean of all threads' : ''}.` +
+      (told && told < all
+        ? ` The finding has ${told === 1 ? 'that one' : `those ${count(told)}`} of them that took ` +
+          `${time(COSTLY)} and more longer than the median.`
+        : ''),
+  );
+}
 
 function phaseTable(app, people, of) {
   const sum = (groupNs) => Object.values(groupNs ?? {}).reduce((a, b) => a + b, 0);
@@ -166,11 +213,12 @@ function outlierTable(app, people, of) {
   const somebody = of.threads[0];
   return table(app, {
     name: 'phases.outliers',
-    caption: 'Iterations out of line (numbers count from 1)',
+    caption: 'Iterations out of line (numbers count from 1; in the CSV as `iteration`; its `number`: from 0)',
     rows: of.outliers,
     sort: '-lasted_ns',
     columns: [
-      { key: 'number', title: 'Number', kind: 'count', text: (n) => count(n + 1) },
+      { key: 'iteration', title: 'Number', kind: 'count', get: (o) => o.number + 1 },
+      { key: 'number', only: 'csv' },
       {
         key: 'start_ns',
         title: 'At',
@@ -193,6 +241,7 @@ function outlierTable(app, people, of) {
 
 function one(app, data, people, of) {
   const place = h('div', { class: 'later' });
+  const all = of.by_job ? ', of all threads together' : '';
   app.loaded.then(() => place.append(plot(app, data, people, of)));
   return [
     h(
@@ -206,10 +255,17 @@ function one(app, data, people, of) {
     ),
     place,
     legend([
-      { colour: 'var(--accent)', label: 'iteration', means: 'how long it took, by when it began; one thread' },
-      { colour: 'var(--muted)', label: 'median', means: 'of each phase' },
-      { colour: 'var(--bad)', label: 'outlier', means: 'twice the median, and far from all others; a click shows it' },
+      {
+        colour: 'var(--accent)',
+        label: 'iteration',
+        means: `how long it took${of.threads.length > 1 ? ` on ${people.thread(drawnOf(of))}` : ''}, by when it began`,
+      },
+      { colour: 'var(--muted)', label: 'median', means: `of each phase${all}` },
+      ...(of.outliers?.length
+        ? [{ colour: 'var(--bad)', label: 'outlier', means: `how long it took${all}; a click shows it` }]
+        : []),
     ]),
+    outlierWords(data.report, of),
     outlierTable(app, people, of),
     legend(legendOf(of.phases.map(({ group_ns: times }) => times))),
     phaseTable(app, people, of),

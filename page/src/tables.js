@@ -10,7 +10,8 @@ import { h, newId, put } from './make.js';
 import { plain } from './dom.js';
 
 const PAGE = 20,
-  LARGER = 200;
+  LARGER = 200,
+  HIGHEST = 34; // rem: as in views.css
 
 const written = {
   time: figures.time,
@@ -112,6 +113,7 @@ class Table {
       { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': id },
       h('table', { 'aria-labelledby': id }, h('thead', {}, h('tr', {}, this.heads)), this.body),
     );
+    this.scroll = scroll;
     if (this.all.length === 0) {
       put(
         this.element,
@@ -121,6 +123,7 @@ class Table {
       return;
     }
     put(this.element, h('p', { class: 'caption', id }, caption), scroll, this.tools(caption));
+    new ResizeObserver(() => this.trim()).observe(scroll.firstChild);
   }
 
   head(column) {
@@ -213,11 +216,51 @@ class Table {
     return this.words.get(row);
   }
 
+  /**
+   * In how few pieces the words stand in a row, each piece in one cell: "rank 1 send" in two where one cell has
+   * "rank 1" and another one "send"; Infinity where one of them is nowhere.
+   */
+  pieces(row, words) {
+    const text = this.text(row);
+    let pieces = 0;
+    for (let at = 0, to; at < words.length; at = to, pieces++) {
+      for (to = at; to < words.length && text.includes(words.slice(at, to + 1).join(' ')); ) to++;
+      if (to === at) return Infinity;
+    }
+    return pieces;
+  }
+
+  /** All words must be in a row; where some rows have them more closely together than others, these alone are left. */
   filter(text) {
-    const wanted = text.trim().toLowerCase();
-    this.rows = this.all.filter((row) => this.text(row).includes(wanted));
+    const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const pieces = this.all.map((row) => this.pieces(row, words));
+    const least = pieces.reduce((a, b) => Math.min(a, b), Infinity);
+    this.rows = this.all.filter((_, i) => pieces[i] === least && least < Infinity);
+    this.keepWidths(words.length > 0);
     this.at = 0;
     this.sort();
+  }
+
+  /** Columns are as wide as before, while a filter leaves fewer rows. */
+  keepWidths(keep) {
+    if (keep === Boolean(this.kept)) return;
+    const widths = keep ? this.heads.map((head) => head.offsetWidth) : [];
+    this.kept = keep;
+    this.heads.forEach((head, i) => {
+      if (widths[i]) head.style.setProperty('min-width', `${widths[i]}px`);
+      else head.style.removeProperty('min-width');
+    });
+  }
+
+  /** A box that does not have all rows ends below one of them, and not in the middle. */
+  trim() {
+    const { scroll } = this;
+    const most = HIGHEST * parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const frame = scroll.offsetHeight - scroll.clientHeight;
+    const ends = [...this.body.children].map((row) => row.offsetTop + row.offsetHeight);
+    const cut = ends[ends.length - 1] + frame > most;
+    const last = ends.filter((end) => end + frame <= most).pop();
+    scroll.style.setProperty('max-height', `${cut && last ? last + frame : most}px`);
   }
 
   /** Other rows in the same table: order, filter and page stay. */

@@ -25,9 +25,30 @@ export const states = {
   late_notify: ['Late notify', 'waits for an event, a variable, or the first half of a barrier'],
 };
 
+/** Which part of the time that is not the code's is worth a warning. */
+const MUCH = 0.05;
+
 const stateOf = (state) => states[state]?.[0] ?? state;
 
-function efficiencies(of) {
+/** What makes a run less efficient that is no fault of the code: observing it, and too few CPUs. */
+function lowering({ threads }) {
+  const sum = (key) => threads.reduce((all, thread) => all + (thread[key] ?? 0), 0);
+  const [wall, cost, observed, queued] = ['wall_ns', 'cost_ns', 'observed_ns', 'run_queue_ns'].map(sum);
+  return [
+    cost > MUCH * wall && `the probes took ${part(cost, wall)} of the threads' time`,
+    queued > MUCH * observed && `for ${part(queued, observed)} of their time threads had no CPU`,
+  ].filter(Boolean);
+}
+
+function efficiencies(of, report) {
+  const lowered = lowering(report);
+  const product = [
+    ['load balance', of.load_balance],
+    ['serialisation', of.serialisation],
+    ['transfer', of.transfer],
+  ]
+    .filter(([, value]) => value != null)
+    .sort(([, a], [, b]) => a - b);
   const rows = [
     ['Parallel efficiency', of.parallel, 'of the time of all threads that is useful: outside of the parallel runtime'],
     ['Load balance', of.load_balance, 'mean useful time, of that of the thread with most: below 100 % work is uneven'],
@@ -42,8 +63,12 @@ function efficiencies(of) {
       'p',
       { class: 'muted' },
       `Of ${count(of.threads)} threads, in ${time(of.time_ns)} of the run. The product of load balance, ` +
-        'serialisation and transfer is the parallel efficiency; the smallest one says where to look.',
+        'serialisation and transfer is the parallel efficiency; ' +
+        (product.length > 1 ? `the smallest of these three says where to look: here ${product[0][0]}.` : ''),
     ),
+    lowered.length
+      ? h('p', { class: 'notice' }, `Beware: ${lowered.join(', and ')}. That lowers these figures.`)
+      : null,
     valued(
       rows.map(([label, value, means]) => ({
         label,
@@ -208,7 +233,7 @@ export const waiting = {
       beware(report, people),
       report.delays ? causes(app, people, report.delays) : null,
       report.wait_states ? waits(app, people, report) : null,
-      report.efficiency ? efficiencies(report.efficiency) : null,
+      report.efficiency ? efficiencies(report.efficiency, report) : null,
     ];
     section.append(...parts.flat(Infinity).filter(Boolean));
   },

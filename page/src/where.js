@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Where a finding is. What is done outside of calls has two places: the call before, and the call behind it, which is
 // not at fault itself. The finding names one of them; the part of the report that it comes from has both.
+import { bytes, count, several } from './figures.js';
 import { find, h } from './make.js';
+
+const BORDERS = 'The calls there are its borders, and not at fault:';
 
 const same = (who) => (one) => one.pid === who.pid && one.tid === who.tid;
 const known = (call) => call?.place && call.place !== '?';
 
 /** The row of the report's tables that a finding was made of; null where there is none. */
-function rowOf(finding, report) {
+export function rowOf(finding, report) {
   const [place] = finding.places ?? [];
   if (finding.kind === 'delay')
     return (report.delays?.causes ?? [])
@@ -27,8 +30,60 @@ function rowOf(finding, report) {
   return null;
 }
 
+/** heat.c:68 and step, of "heat.c:68 in step" */
+const split = (label) => /^(.*?)(?: in (.*))?$/.exec(label).slice(1);
+
+/** What is done outside of calls: whose, in which function, and between which calls, that are only its borders. */
+function ownWork(finding, row, people, named) {
+  const { after, before } = row;
+  const [culprit] = finding.culprits ?? [];
+  const whose = [
+    culprit ? h('b', {}, `${people.thread(culprit)}'s own work`) : 'own work',
+    row.inside ? [' in ', h('b', {}, row.inside)] : null,
+  ];
+  if (after?.place === before?.place) return [whose, ', from one call at ', named(before.place), ' to the next'];
+  if (!known(after) || !known(before))
+    return [whose, known(after) ? [', after ', named(after.place)] : [', before ', named(before.place)]];
+  const [from, to] = [after, before].map(({ place }) => split(people.place(place)));
+  const same = from[1] && from[1] === to[1];
+  return [
+    whose,
+    same && row.inside !== from[1] ? [' in ', h('b', {}, from[1])] : null,
+    ', between ',
+    same ? h('b', { title: after.place }, from[0]) : named(after.place),
+    ' and ',
+    same ? h('b', { title: before.place }, to[0]) : named(before.place),
+  ];
+}
+
+/** The lines whose blocks are not freed: the report names them in its sentence, and has them among its lines. */
+export const leaksOf = (finding, report, people) =>
+  (report.memory?.sites ?? []).filter(
+    ({ pid, event, leak, place }) =>
+      leak === 'suspected' && pid === finding.pid && event === finding.event && place &&
+      (finding.text.includes(people.place(place)) || finding.places?.includes(place)),
+  );
+
+function leakWhere(finding, report, people) {
+  return leaksOf(finding, report, people)
+    .slice(0, 4)
+    .map((site) => {
+      const label = people.place(site.place);
+      const each = site.live_bytes / (site.live_blocks || 1);
+      return h(
+        'div',
+        {},
+        'blocks from ',
+        h('b', { title: site.place }, label),
+        `: ${several(site.live_blocks, 'block')} of ${count(each)} B each on average, ${bytes(site.live_bytes)} in all; `,
+        find([label, site.event], 'see them allocated', `blocks from ${label}: look for their allocations`),
+      );
+    });
+}
+
 /** What stands behind "Where": [] where nothing is known. */
 export function whereOf(finding, report, people) {
+  if (finding.kind === 'leak') return leakWhere(finding, report, people);
   const row = rowOf(finding, report);
   const named = (place) => h('b', { title: place }, people.place(place));
   let words = (finding.places ?? []).map((place) => [named(place), ' ']),
@@ -39,13 +94,7 @@ export function whereOf(finding, report, people) {
   } else if (row && (known(row.after) || known(row.before))) {
     const { after, before } = row;
     const once = after?.place === before?.place;
-    words = once
-      ? ['outside of calls, from one at ', named(before.place), ' to the next']
-      : [
-          'outside of calls',
-          known(after) ? [', after ', named(after.place)] : null,
-          known(before) ? [', before ', named(before.place)] : null,
-        ];
+    words = [ownWork(finding, row, people, named), '. ', h('span', { class: 'muted' }, BORDERS)];
     places = (once ? [before] : [after, before]).filter(known).map(({ place }) => place);
   }
   if (!places.length) return [];

@@ -170,9 +170,74 @@ const looks = {
       heat: await readBy('#communication .heat', 'ArrowRight', 'ArrowRight'),
       sizes: await readBy('#communication .chart[role="group"]', 'Home', 'ArrowRight'),
       iterations: await readBy('#phases .chart[role="group"]', 'End'),
-      flame: await readBy('#flame .flame button[tabindex="0"]', 'ArrowDown').catch(() => ''),
-      flameName: await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
     };
+  },
+
+  /** The call inside of the longest one, by keys; and what the section says. */
+  async flame(page) {
+    const text = await page.$eval('#flame', (one) => one.innerText);
+    if (!(await page.$('#flame .flame'))) return { text, rows: 0 };
+    await page.focus('#flame .flame button[tabindex="0"]');
+    await page.keyboard.press('ArrowDown');
+    return {
+      text,
+      rows: await page.$$eval('#flame .flame button', (all) => new Set(all.map((one) => one.style.top)).size),
+      name: await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+    };
+  },
+
+  /** Events of each thread: what a filter of words of several cells leaves, and where its box ends. */
+  async filter(page) {
+    await openAll(page);
+    const name = '[data-table="by_thread"]';
+    const look = () =>
+      page.$eval(name, (one) => {
+        const scroll = one.querySelector('.scroll');
+        const end = scroll.getBoundingClientRect().top + scroll.clientTop + scroll.clientHeight;
+        return {
+          widths: [...one.querySelectorAll('thead th')].map((head) => head.offsetWidth),
+          rows: [...one.querySelectorAll('tbody tr')].map((row) => row.innerText.replace(/\s+/g, ' ')),
+          cut: scroll.scrollHeight > scroll.clientHeight,
+          edge: Math.min(
+            ...[...one.querySelectorAll('tbody tr')].map((row) => Math.abs(row.getBoundingClientRect().bottom - end)),
+          ),
+        };
+      });
+    const seen = { before: await look() };
+    await page.type(`${name} input[type="search"]`, 'rank 1 SEND');
+    seen.after = await look();
+    return seen;
+  },
+
+  /** Of the picture of sizes: how many bars there are that are 5 pixels high and more. */
+  bars: (page) =>
+    page.$eval('#communication .chart canvas', (canvas) => {
+      const { width, height } = canvas;
+      const dots = canvas.getContext('2d').getImageData(0, 0, width, height).data;
+      const name = getComputedStyle(document.documentElement).getPropertyValue('--group-data').trim();
+      const colour = [1, 3, 5].map((at) => parseInt(name.slice(at, at + 2), 16));
+      let bars = 0;
+      for (let x = 0, before = false; x < width; x++) {
+        let high = 0;
+        for (let y = 0; y < height; y++)
+          if (colour.every((value, i) => Math.abs(dots[4 * (y * width + x) + i] - value) < 9)) high++;
+        if (high >= 5 && !before) bars++;
+        before = high >= 5;
+      }
+      return bars;
+    }),
+
+  /** Each table as CSV. */
+  async csv(page) {
+    await openAll(page);
+    const all = await page.$$eval('[data-table]', (them) => them.map((one) => [one.dataset.table, one.table.csv()]));
+    return Object.fromEntries(all);
+  },
+
+  /** The text of each section, with all that is closed at first. */
+  async words(page) {
+    await openAll(page);
+    return page.$$eval('section.view', (all) => Object.fromEntries(all.map((one) => [one.id, one.innerText])));
   },
 
   sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
