@@ -25,12 +25,16 @@ export function timesOf(of) {
   return times;
 }
 
-const nameOf = ({ rank, unit, pid, name }) => rank == null ? `${plain(name)} (pid ${pid})` : `${unit ?? 'rank'} ${rank}`;
-const personOf = (one) => one == null ? null :
-  `${one.rank == null ? `pid ${one.pid}` : `rank ${one.rank}`} ${plain(one.name)} (tid ${one.tid})`;
+const nameOf = ({ rank, unit, pid, name }) =>
+  rank == null ? `${plain(name)} (pid ${pid})` : `${unit ?? 'rank'} ${rank}`;
+const personOf = (one) =>
+  one == null
+    ? null
+    : `${one.rank == null ? `pid ${one.pid}` : `rank ${one.rank}`} ${plain(one.name)} (tid ${one.tid})`;
 
 /** Processes in order of ranks, those without one last. */
-const inOrder = (processes) => [...processes].sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity) || a.pid - b.pid);
+const inOrder = (processes) =>
+  [...processes].sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity) || a.pid - b.pid);
 
 const partsOf = (times) => groups.map(({ key, label }) => ({ colour: colourOf(key), value: times[key] ?? 0, label }));
 
@@ -38,16 +42,30 @@ const partsOf = (times) => groups.map(({ key, label }) => ({ colour: colourOf(ke
 class Since {
   constructor(redraw) {
     this.all = false;
-    this.element = h('p', { class: 'since', role: 'group', 'aria-label': 'Which time the figures are of' },
-      this.button('last look', false, redraw), this.button('since the start', true, redraw));
+    this.element = h(
+      'p',
+      { class: 'since', role: 'group', 'aria-label': 'Which time the figures are of' },
+      this.button('last look', false, redraw),
+      this.button('since the start', true, redraw),
+    );
   }
 
   button(text, all, redraw) {
-    const made = h('button', { type: 'button', 'aria-pressed': String(all === this.all), on: { click: () => {
-      this.all = all;
-      for (const one of this.element.children) one.setAttribute('aria-pressed', String(one === made));
-      redraw();
-    } } }, text);
+    const made = h(
+      'button',
+      {
+        type: 'button',
+        'aria-pressed': String(all === this.all),
+        on: {
+          click: () => {
+            this.all = all;
+            for (const one of this.element.children) one.setAttribute('aria-pressed', String(one === made));
+            redraw();
+          },
+        },
+      },
+      text,
+    );
     return made;
   }
 
@@ -79,24 +97,63 @@ class Live {
   }
 
   build(main) {
-    const section = (id, title, ...children) => h('section', { id, class: 'view', 'aria-labelledby': `${id}-title` },
-      h('h2', { id: `${id}-title`, tabindex: -1 }, title), children);
-    put(main,
-      section('now', 'Time per process', h('div', { class: 'live-switches' }, this.since.element, this.pause, this.status),
-        this.legend, this.bars),
-      section('minutes', 'The last minutes', h('p', { class: 'intro' }, 'A row is a process, a column one look at it, newest '
-        + 'at the right: what its threads did with the time, in the colours of above.'), this.strip.element),
-      section('events', 'Events', h('p', { class: 'intro' }, 'Calls that ended, and the time in them without the observed '
-        + 'calls inside, of all threads together.'), this.calls),
-      section('others', 'Meetings and locks', this.others));
-    put(document.getElementById('contents'), [...main.querySelectorAll('section')].map((one) =>
-      h('a', { href: `#${one.id}` }, one.querySelector('h2').textContent)));
+    const section = (id, title, ...children) =>
+      h(
+        'section',
+        { id, class: 'view', 'aria-labelledby': `${id}-title` },
+        h('h2', { id: `${id}-title`, tabindex: -1 }, title),
+        children,
+      );
+    put(
+      main,
+      section(
+        'now',
+        'Time per process',
+        h('div', { class: 'live-switches' }, this.since.element, this.pause, this.status),
+        this.legend,
+        this.bars,
+      ),
+      section(
+        'minutes',
+        'The last minutes',
+        h(
+          'p',
+          { class: 'intro' },
+          'A row is a process, a column one look at it, newest ' +
+            'at the right: what its threads did with the time, in the colours of above.',
+        ),
+        this.strip.element,
+      ),
+      section(
+        'events',
+        'Events',
+        h(
+          'p',
+          { class: 'intro' },
+          'Calls that ended, and the time in them without the observed ' + 'calls inside, of all threads together.',
+        ),
+        this.calls,
+      ),
+      section('others', 'Meetings and locks', this.others),
+    );
+    put(
+      document.getElementById('contents'),
+      [...main.querySelectorAll('section')].map((one) =>
+        h('a', { href: `#${one.id}` }, one.querySelector('h2').textContent),
+      ),
+    );
   }
 
   take(message) {
     this.message = message;
-    this.strip.add(message.interval_ns, inOrder(message.processes).map((process) =>
-      ({ id: process.pid, name: nameOf(process), times: timesOf(process.interval) })));
+    this.strip.add(
+      message.interval_ns,
+      inOrder(message.processes).map((process) => ({
+        id: process.pid,
+        name: nameOf(process),
+        times: timesOf(process.interval),
+      })),
+    );
     if (!this.paused) this.draw();
   }
 
@@ -112,11 +169,17 @@ class Live {
     const name = message.processes[0]?.name;
     document.getElementById('job').textContent = plain(name ?? 'gaspbpf watch');
     document.getElementById('about-job').textContent = [
-      message.ended ? 'has ended' : 'runs', `watched for ${figures.time(message.since_start_ns)}`,
+      message.ended ? 'has ended' : 'runs',
+      `watched for ${figures.time(message.since_start_ns)}`,
       figures.several(message.processes.length, 'process', 'processes'),
       figures.several(message.threads.length, 'thread'),
-      `${figures.count(loss.delivered)} calls`, missing ? `${figures.count(missing)} of them not on the timeline` : 'none lost',
-      `gaspbpf itself: ${figures.share(message.own_cpu)} of a CPU`, plain(message.cost)].filter(Boolean).join(' · ');
+      `${figures.count(loss.delivered)} calls`,
+      missing ? `${figures.count(missing)} of them not on the timeline` : 'none lost',
+      `gaspbpf itself: ${figures.share(message.own_cpu)} of a CPU`,
+      plain(message.cost),
+    ]
+      .filter(Boolean)
+      .join(' · ');
     this.drawBars();
     this.strip.draw();
     this.drawEvents();
@@ -127,16 +190,30 @@ class Live {
     const processes = inOrder(this.message.processes);
     const all = processes.map((one) => timesOf(this.since.of(one)));
     put(this.legend, legend(legendOf(all)));
-    put(this.bars, processes.slice(0, BARS).map((process) => {
-      const of = this.since.of(process);
-      const times = timesOf(of);
-      const spoken = groups.filter(({ key }) => times[key] > 0)
-        .map(({ key, label }) => `${label} ${figures.part(times[key], of.observed_ns, 0)}`).join(', ');
-      return h('li', {}, h('span', {}, nameOf(process), process.ended ? ' (ended)' : null),
-        h('div', { class: 'track' }, of && of.observed_ns ?
-          bar(partsOf(times), of.observed_ns, `${nameOf(process)}: ${spoken}`) :
-          h('span', { class: 'muted' }, 'no call of it was seen yet')));
-    }), processes.length > BARS ? h('li', { class: 'muted' }, `${BARS} of ${processes.length} processes`) : null);
+    put(
+      this.bars,
+      processes.slice(0, BARS).map((process) => {
+        const of = this.since.of(process);
+        const times = timesOf(of);
+        const spoken = groups
+          .filter(({ key }) => times[key] > 0)
+          .map(({ key, label }) => `${label} ${figures.part(times[key], of.observed_ns, 0)}`)
+          .join(', ');
+        return h(
+          'li',
+          {},
+          h('span', {}, nameOf(process), process.ended ? ' (ended)' : null),
+          h(
+            'div',
+            { class: 'track' },
+            of && of.observed_ns
+              ? bar(partsOf(times), of.observed_ns, `${nameOf(process)}: ${spoken}`)
+              : h('span', { class: 'muted' }, 'no call of it was seen yet'),
+          ),
+        );
+      }),
+      processes.length > BARS ? h('li', { class: 'muted' }, `${BARS} of ${processes.length} processes`) : null,
+    );
   }
 
   /** Makes a table once, and gives it new rows from then on: so sorting and filter stay. */
@@ -155,7 +232,14 @@ class Live {
     for (const thread of this.message.threads)
       for (const event of [...thread.events, ...thread.inner_events]) {
         const of = this.since.of(event);
-        const sum = events.get(event.event) ?? { event: event.event, calls: 0, self_ns: 0, full_ns: 0, longest_ns: 0, bytes: null };
+        const sum = events.get(event.event) ?? {
+          event: event.event,
+          calls: 0,
+          self_ns: 0,
+          full_ns: 0,
+          longest_ns: 0,
+          bytes: null,
+        };
         sum.calls += of.calls;
         sum.self_ns += of.self_ns;
         sum.full_ns += of.full_ns;
@@ -164,36 +248,61 @@ class Live {
         events.set(event.event, sum);
       }
     const rows = [...events.values()].filter(({ calls, self_ns: self }) => calls || self);
-    this.show(this.calls, 'events', { caption: 'Events', sort: '-self_ns', rows, empty: 'No call in this time.', columns: [
-      { key: 'event', title: 'Event' },
-      { key: 'calls', title: 'Calls', kind: 'count' },
-      { key: 'self_ns', title: 'Self', kind: 'time', help: 'in its calls, without the observed calls inside' },
-      { key: 'mean_ns', title: 'Mean', kind: 'time', get: (e) => e.calls ? e.full_ns / e.calls : null, help: 'of the calls that ended' },
-      { key: 'longest_ns', title: 'Longest', kind: 'time', get: (e) => e.calls ? e.longest_ns : null },
-      { key: 'bytes', title: 'Bytes', kind: 'bytes' }] });
+    this.show(this.calls, 'events', {
+      caption: 'Events',
+      sort: '-self_ns',
+      rows,
+      empty: 'No call in this time.',
+      columns: [
+        { key: 'event', title: 'Event' },
+        { key: 'calls', title: 'Calls', kind: 'count' },
+        { key: 'self_ns', title: 'Self', kind: 'time', help: 'in its calls, without the observed calls inside' },
+        {
+          key: 'mean_ns',
+          title: 'Mean',
+          kind: 'time',
+          get: (e) => (e.calls ? e.full_ns / e.calls : null),
+          help: 'of the calls that ended',
+        },
+        { key: 'longest_ns', title: 'Longest', kind: 'time', get: (e) => (e.calls ? e.longest_ns : null) },
+        { key: 'bytes', title: 'Bytes', kind: 'bytes' },
+      ],
+    });
   }
 
   drawOthers() {
     const meetings = this.message.meetings.map((one) => ({ ...one, of: this.since.of(one) }));
     const locks = this.message.locks.map((one) => ({ ...one, of: this.since.of(one) }));
-    this.show(this.others, 'meetings', { caption: 'Who comes last where all meet', rows: meetings, sort: '-late_ns',
-      empty: 'No barrier or collective operation was seen whose members all came.', columns: [
+    this.show(this.others, 'meetings', {
+      caption: 'Who comes last where all meet',
+      rows: meetings,
+      sort: '-late_ns',
+      empty: 'No barrier or collective operation was seen whose members all came.',
+      columns: [
         { key: 'event', title: 'Event' },
         { key: 'members', title: 'Members', kind: 'count' },
         { key: 'met', title: 'Met', kind: 'count', get: ({ of }) => of.met },
         { key: 'late_ns', title: 'Waited for the last', kind: 'time', get: ({ of }) => of.late_ns },
         { key: 'last', title: 'Last most often', get: ({ of }) => personOf(of.last) },
         { key: 'waiting', title: 'In it now', kind: 'count' },
-        { key: 'awaited', title: 'Only this one is missing', get: ({ awaited }) => personOf(awaited) }] });
-    this.show(this.others, 'locks', { caption: 'Locks that are waited for', rows: locks, sort: '-wait_ns',
-      empty: 'No lock was waited for.', columns: [
+        { key: 'awaited', title: 'Only this one is missing', get: ({ awaited }) => personOf(awaited) },
+      ],
+    });
+    this.show(this.others, 'locks', {
+      caption: 'Locks that are waited for',
+      rows: locks,
+      sort: '-wait_ns',
+      empty: 'No lock was waited for.',
+      columns: [
         { key: 'lock', title: 'Lock', get: ({ lock }) => `0x${lock.toString(16)}` },
         { key: 'event', title: 'Event' },
         { key: 'calls', title: 'Taken', kind: 'count', get: ({ of }) => of.calls },
         { key: 'wait_ns', title: 'Waited', kind: 'time', get: ({ of }) => of.wait_ns },
         { key: 'waiting', title: 'Wait now', kind: 'count' },
         { key: 'holder', title: 'Has it', get: ({ holder }) => personOf(holder) },
-        { key: 'site', title: 'Taken at', get: ({ site }) => site }] });
+        { key: 'site', title: 'Taken at', get: ({ site }) => site },
+      ],
+    });
   }
 }
 
@@ -213,7 +322,8 @@ export function startLive(app) {
     source.close();
   });
   source.addEventListener('error', () => {
-    if (!over) live.say('gaspbpf does not answer: it has ended, or cannot be reached; what stands here was its last word');
+    if (!over)
+      live.say('gaspbpf does not answer: it has ended, or cannot be reached; what stands here was its last word');
   });
   app.onTheme(() => live.draw());
 }

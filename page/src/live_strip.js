@@ -3,10 +3,11 @@
 import { colourOf, groups } from './groups.js';
 import { h } from './make.js';
 
-const LOOKS = 600;     // that are kept
-const ROW = 18, GAP = 2; // CSS pixels
-const NAMES = 120;     // CSS pixels for names
-const ROWS = 256;      // that are drawn
+const LOOKS = 600; // that are kept
+const ROW = 18,
+  GAP = 2; // CSS pixels
+const NAMES = 120; // CSS pixels for names
+const ROWS = 256; // that are drawn
 
 export class Strip {
   constructor(app) {
@@ -14,7 +15,11 @@ export class Strip {
     this.rows = new Map(); // by process: { name, looks: [times by group or null] }
     this.looks = 0;
     this.lasted = [];
-    this.canvas = h('canvas', { class: 'strip', role: 'img', 'aria-label': 'The last minutes: the tables have the figures' });
+    this.canvas = h('canvas', {
+      class: 'strip',
+      role: 'img',
+      'aria-label': 'The last minutes: the tables have the figures',
+    });
     this.scale = h('p', { class: 'muted' });
     this.element = h('div', {}, this.canvas, this.scale);
   }
@@ -43,7 +48,8 @@ export class Strip {
   draw() {
     const rows = [...this.rows.values()].slice(0, ROWS);
     const ratio = globalThis.devicePixelRatio || 1;
-    const width = this.element.clientWidth || 600, height = Math.max(1, rows.length) * (ROW + GAP);
+    const width = this.element.clientWidth || 600,
+      height = Math.max(1, rows.length) * (ROW + GAP);
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.setProperty('width', `${width}px`);
@@ -65,7 +71,8 @@ export class Strip {
       });
     });
     const seconds = this.lasted.reduce((sum, ns) => sum + ns, 0) / 1e9;
-    this.scale.textContent = `${Math.round(seconds)} s, a column for each look (${this.lasted.length})` +
+    this.scale.textContent =
+      `${Math.round(seconds)} s, a column for each look (${this.lasted.length})` +
       (this.rows.size > ROWS ? `; ${ROWS} of ${this.rows.size} processes` : '');
   }
 
@@ -75,7 +82,7 @@ export class Strip {
     let from = 0;
     for (const [key, colour] of colours) {
       if (!(times[key] > 0)) continue;
-      const part = times[key] / whole * ROW;
+      const part = (times[key] / whole) * ROW;
       pen.fillStyle = colour;
       pen.fillRect(left, top + from, width + 0.5, part);
       from += part;

@@ -16,12 +16,20 @@ page.on('request', (request) => {
   if (!request.url().startsWith('data:')) seen.requests.push(request.url());
 });
 
-const ready = (what) => page.waitForFunction((to) => document.documentElement.dataset.ready === to, { timeout: 60000 }, what);
+const ready = (what) =>
+  page.waitForFunction((to) => document.documentElement.dataset.ready === to, { timeout: 60000 }, what);
 const rows = (name) =>
-  page.$$eval(`[data-table="${name}"] tbody tr`, (all) => all.map((row) => [...row.children].map((one) => one.textContent)));
+  page.$$eval(`[data-table="${name}"] tbody tr`, (all) =>
+    all.map((row) => [...row.children].map((one) => one.textContent)),
+  );
 const text = (selector) => page.$eval(selector, (one) => one.textContent);
-const look = async () => ({ head: await text('#about-job'), bars: await text('#now .bars'), events: await rows('events'),
-  meetings: await rows('meetings'), strip: await text('#minutes') });
+const look = async () => ({
+  head: await text('#about-job'),
+  bars: await text('#now .bars'),
+  events: await rows('events'),
+  meetings: await rows('meetings'),
+  strip: await text('#minutes'),
+});
 
 await page.goto(url);
 await ready('all');
@@ -32,7 +40,12 @@ await once(process.stdin, 'data');
 await ready('ended');
 seen.ended = await look();
 seen.status = await text('.status');
-seen.foreign = await page.evaluate(() => fetch('http://127.0.0.1:1/').then(() => 'went', (error) => error.name));
+seen.foreign = await page.evaluate(() =>
+  fetch('http://127.0.0.1:1/').then(
+    () => 'went',
+    (error) => error.name,
+  ),
+);
 console.log(JSON.stringify(seen));
 await browser.close();
 process.exit(0);
