@@ -92,6 +92,17 @@ def test_calls(tmp_path):
 
 
 @files
+def test_threads_are_in_the_order_in_which_they_are_listed(tmp_path):
+    """Which is how a viewer has them below each other: not as they were met."""
+    path = exported(compose(tmp_path / "run.gasp", "process 5 1\nprocess 1 0\nthread 1 3\nthread 1 2\nprocess 9 -1\n" +
+                            "".join(call(tid, 10, 20, "work") for tid in (9, 5, 3, 2, 1))))
+    made = [line.split(" ", 5)[3:] for line in path.read_text().splitlines() if line.startswith("3 ")]
+    assert [name.strip('"') for kind, _, name in made if kind == "P"] == ["rank 0: ./job", "rank 1: ./job", "./job"]
+    assert [name.strip('"') for kind, _, name in made if kind == "T"] == [
+        "rank 0", "rank 0 job (tid 2)", "rank 0 job (tid 3)", "rank 1", "job (tid 9)"]
+
+
+@files
 def test_messages(tmp_path):
     """From the begin of the send to the end of the receive."""
     rows = dumped(exported(compose(tmp_path / "run.gasp", LATE_SENDER)))

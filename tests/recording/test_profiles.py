@@ -193,6 +193,45 @@ def test_each_thread_has_stacks_of_its_own(tmp_path):
         ([1, 11], "0", "rank 0"), ([1, 12], "1", "rank 1"), ([1, 32], "1", "rank 1 job (tid 22)")]
 
 
+def test_a_viewer_that_keeps_the_order_draws_each_frame_once(tmp_path):
+    """Threads are told as they are listed, not as they were met, and what is inside of a call at once below it: though
+    the work has called first something, then something else, then the first again from where it was not so far."""
+    recording = compose(tmp_path / "run.gasp", "process 5 1\nprocess 1 0\nthread 1 3\nthread 1 2\n" + "".join(
+        call(tid, 30 * i + 12, 30 * i + 15, "malloc", depth=2) + call(tid, 30 * i + 10, 30 * i + 20, inside, depth=1)
+        + call(tid, 30 * i + 5, 30 * i + 25, "work")
+        for tid in (5, 3, 2, 1) for i, inside in enumerate(("other", "free", "other"))))
+    stacks = [frames for frames, _ in folded(recording)]
+    assert list(dict.fromkeys(frames[:2] for frames in stacks)) == [
+        ("rank 0", "job (tid 1)"), ("rank 0", "job (tid 2)"), ("rank 0", "job (tid 3)"), ("rank 1", "job (tid 5)")]
+    assert [frames[2:] for frames in stacks[:5]] == [
+        (WORK,), (WORK, OTHER), (WORK, OTHER, MALLOC), (WORK, "GASP_C_FREE"), (WORK, "GASP_C_FREE", MALLOC)]
+    threads = [labels["thread"] for _, _, labels in Profile(export(recording, ".pb.gz")).samples]
+    assert list(dict.fromkeys(threads)) == ["rank 0", "rank 0 job (tid 2)", "rank 0 job (tid 3)", "rank 1"]
+
+
+def test_a_place_is_one_wherever_it_is_mapped(tmp_path):
+    """A recording has it twice where its file was mapped again; calls from there are one stack, also where it is known
+    what has called further out."""
+    recording, chain = tmp_path / "run.gasp", "chain GASP_C_MALLOC 47 3 main.c:9 in main\n"
+    calls = "process 1 -1\n" + "".join(f"call 1 {at} {at + 5} malloc site=step.c:47@{base:#x},meet\n"
+                                       for at, base in ((10, 0x10000), (20, 0x50000), (30, 0x10000)))
+    for text, around in ((calls, ()), (calls + chain, ("main.c:9 in main",))):
+        compose(recording, text)
+        assert [(frames[2:], ns) for frames, ns in folded(recording)] == [((*around, "step.c:47 in meet", MALLOC), 15)]
+        (stack, values, _), = Profile(export(recording, ".pb.gz")).samples
+        assert (len(stack), values) == (2 + len(around), [3, 15])
+
+
+def test_instructions_of_a_line_are_one_place(tmp_path):
+    """Unless it is known what has called further out: of one of them, here."""
+    recording, line = tmp_path / "run.gasp", ("step.c:47 in meet", MALLOC)
+    calls = "process 1 -1\ncall 1 10 15 malloc site=step.c:47,meet\ncall 1 20 27 malloc site=step.c:47@0x10000,meet\n"
+    compose(recording, calls)
+    assert [(frames[2:], ns) for frames, ns in folded(recording)] == [(line, 12)]
+    compose(recording, calls + "chain GASP_C_MALLOC 47 1 main.c:9 in main\n")
+    assert [(frames[2:], ns) for frames, ns in folded(recording)] == [(line, 5), (("main.c:9 in main", *line), 7)]
+
+
 def test_callers_where_all_looks_found_the_same(tmp_path):
     at = "site=step.c:{}@0x10000,meet"
     recording = compose(tmp_path / "run.gasp", "process 1 -1\n"

@@ -326,6 +326,7 @@ static uint32_t site_of(uint32_t process, char *place)
 	uint64_t base = at ? strtoull(at + 1, NULL, 0) : 0;
 	const char *comma = colon ? strchr(colon, ',') : NULL;
 	uint32_t line = colon ? strtoul(colon + 1, NULL, 10) : 0, index;
+	uint64_t address = (at ? base : 0x400000) + 0x1000 + 16 * line;
 
 	if (*place == '+')
 		return site_without_source(process, place + 1);
@@ -334,13 +335,13 @@ static uint32_t site_of(uint32_t process, char *place)
 	*colon = 0;
 	for (index = 0; index < d.nsites; index++)
 		if (d.sites[index].process == process && d.sites[index].line == line &&
-		    !strcmp(d.sites[index].file, place))
+		    !strcmp(d.sites[index].file, place) && (!at || d.sites[index].address == address))
 			return index;
 	index = definitions_add_site(&d);
 	if (index >= MOST)
 		fail("too many sites");
 	d.sites[index] = (struct def_site){ .process = process,
-					    .address = (at ? base : 0x400000) + 0x1000 + 16 * line,
+					    .address = address,
 					    .offset = at ? 0x1000 + 16 * line : 0,
 					    .image = at ? program_image() : NO_INDEX,
 					    .located = true,

@@ -308,10 +308,6 @@ void report_find_withdrawn(struct report *report);
 /* sites.c: calls from one instruction become one row, whatever process made them; by_line: those from one line. 0 or
  * -ENOMEM. */
 int report_join_sites(struct report *report, bool by_line);
-/* For each site the first one of the same instruction, whatever process has it. To be freed; NULL: out of memory. */
-uint32_t *report_same_sites(const struct definitions *d);
-/* The same of the same line, where lines are known. */
-uint32_t *report_same_lines(const struct definitions *d);
 void report_sort_sites(struct report *report);
 
 /* slow_threads.c: adds a finding for each thread that the others wait for, as far as means tell. 0 or -ENOMEM. */

@@ -116,4 +116,9 @@ const char *report_group(unsigned number);
 /* Which of them calls of this role are of. */
 unsigned report_group_of_role(enum role role);
 
+/* For each site the first one of the same instruction, whatever process has it. To be freed; NULL: out of memory. */
+uint32_t *report_same_sites(const struct definitions *d);
+/* The same of the same line, where lines are known. */
+uint32_t *report_same_lines(const struct definitions *d);
+
 #endif

@@ -14,6 +14,7 @@
 #include <uthash.h>
 
 #include "account/account.h"
+#include "analysis/report.h"
 #include "export/call.h"
 #include "timeline/timeline.h"
 #include "util/array.h"
@@ -51,6 +52,7 @@ struct call_tree {
 	struct event_names names;
 	uint32_t *event_of; /* by probe */
 	uint32_t *probe_of; /* by event */
+	uint32_t *site_of;  /* by site: the first one that is the same place */
 	struct lanes *threads;
 	uint64_t *missing;
 	struct tree_call *calls;
@@ -83,9 +85,11 @@ struct call_tree *call_tree_new(const struct definitions *d)
 	tree->d = d;
 	tree->event_of = calloc(d->nprobes + 1, sizeof(*tree->event_of));
 	tree->probe_of = calloc(d->nprobes + 1, sizeof(*tree->probe_of));
+	/* What called further out may differ between instructions of one line. */
+	tree->site_of = d->nchains ? report_same_sites(d) : report_same_lines(d);
 	tree->threads = calloc(d->nthreads + 1, sizeof(*tree->threads));
 	tree->missing = calloc(d->nthreads + 1, sizeof(*tree->missing));
-	if (tree->event_of && tree->probe_of && tree->threads && tree->missing && !find_events(tree))
+	if (tree->event_of && tree->probe_of && tree->site_of && tree->threads && tree->missing && !find_events(tree))
 		return tree;
 	call_tree_free(tree);
 	return NULL;
@@ -109,6 +113,7 @@ void call_tree_free(struct call_tree *tree)
 	free(tree->threads);
 	free(tree->event_of);
 	free(tree->probe_of);
+	free(tree->site_of);
 	free(tree->missing);
 	free(tree->calls);
 	event_names_free(&tree->names);
@@ -146,7 +151,7 @@ static uint32_t find_call(struct call_tree *tree, const struct lane *lane, const
 		.parent = lane->nopen ? lane->open[lane->nopen - 1].call : NO_INDEX,
 		.thread = span->thread,
 		.event = tree->event_of[span->probe],
-		.site = span->site < tree->d->nsites ? span->site : NO_INDEX,
+		.site = span->site < tree->d->nsites ? tree->site_of[span->site] : NO_INDEX,
 	};
 	struct entry *entry;
 
@@ -220,6 +225,57 @@ const struct tree_call *call_tree_calls(const struct call_tree *tree, uint32_t *
 {
 	*count = (uint32_t)tree->ncalls;
 	return tree->calls;
+}
+
+/* The first call inside, and the next one beside; NO_INDEX: none. */
+struct kin {
+	uint32_t inside, beside;
+};
+
+/* Of each call; after them of each thread, whose calls inside are those that nothing is around. */
+static struct kin *find_kin(const struct call_tree *tree)
+{
+	size_t count = tree->ncalls + tree->d->nthreads;
+	struct kin *kin = malloc((count + 1) * sizeof(*kin));
+
+	for (size_t i = 0; kin && i < count; i++)
+		kin[i] = (struct kin){ NO_INDEX, NO_INDEX };
+	for (size_t i = tree->ncalls; kin && i--;) {
+		const struct tree_call *call = &tree->calls[i];
+		size_t around = call->parent != NO_INDEX ? call->parent : tree->ncalls + call->thread;
+
+		kin[i].beside = kin[around].inside;
+		kin[around].inside = (uint32_t)i;
+	}
+	return kin;
+}
+
+static uint32_t call_after(const struct call_tree *tree, const struct kin *kin, uint32_t at)
+{
+	if (kin[at].inside != NO_INDEX)
+		return kin[at].inside;
+	while (at != NO_INDEX && kin[at].beside == NO_INDEX)
+		at = tree->calls[at].parent;
+	return at == NO_INDEX ? NO_INDEX : kin[at].beside;
+}
+
+uint32_t *call_tree_order(const struct call_tree *tree)
+{
+	uint32_t *threads = threads_in_order(tree->d), *order = malloc((tree->ncalls + 1) * sizeof(*order));
+	struct kin *kin = find_kin(tree);
+	size_t told = 0;
+
+	for (size_t i = 0; threads && order && kin && i < tree->d->nthreads; i++)
+		for (uint32_t at = kin[tree->ncalls + threads[i]].inside; at != NO_INDEX;
+		     at = call_after(tree, kin, at))
+			order[told++] = at;
+	if (!threads || !kin) {
+		free(order);
+		order = NULL;
+	}
+	free(threads);
+	free(kin);
+	return order;
 }
 
 const struct def_probe *call_tree_probe(const struct call_tree *tree, uint32_t event)

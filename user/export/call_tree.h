@@ -3,7 +3,8 @@
  * call_tree.h - calls summed up by the stack that they were made on: what profiles are made of. Private to user/export.
  *
  * A stack is a thread and the observed calls that were around a call, the outermost first; each of them is an event,
- * and the place where it was called. Memory grows with different stacks, not with calls.
+ * and the place where it was called: a line of a source, else an instruction. Memory grows with different stacks, not
+ * with calls.
  */
 #ifndef GASPBPF_EXPORT_CALL_TREE_H
 #define GASPBPF_EXPORT_CALL_TREE_H
@@ -28,6 +29,9 @@ void call_tree_free(struct call_tree *tree);
 int call_tree_read(struct call_tree *tree, struct recording *recording, struct output *out);
 /* In the order in which they were met: what is around comes before. */
 const struct tree_call *call_tree_calls(const struct call_tree *tree, uint32_t *count);
+/* Their numbers in the order in which they are told, to be freed: threads as they are listed, and below each call at
+ * once what was called inside, so that a viewer that keeps that order draws each stack once. NULL: out of memory. */
+uint32_t *call_tree_order(const struct call_tree *tree);
 /* One of the event's probes. */
 const struct def_probe *call_tree_probe(const struct call_tree *tree, uint32_t event);
 /* Events are numbered from 0. */

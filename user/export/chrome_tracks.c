@@ -43,17 +43,6 @@ uint64_t chrome_pid(const struct definitions *d, uint32_t process)
 	if ((a) != (b)) \
 	return (a) < (b) ? -1 : 1
 
-static int by_rank(const void *a, const void *b, void *context)
-{
-	const struct definitions *d = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	/* -1, for none, is the largest. */
-	COMPARE((unsigned long)d->processes[x].rank, (unsigned long)d->processes[y].rank);
-	COMPARE(x, y);
-	return 0;
-}
-
 static bool is_main(const struct definitions *d, uint32_t thread)
 {
 	const struct def_process *process = thread_process(d, thread);
@@ -73,24 +62,13 @@ static int main_first(const void *a, const void *b, void *context)
 	return 0;
 }
 
-/* The numbers from 0 on, sorted; to be freed. NULL: out of memory. */
-static uint32_t *sorted(const struct definitions *d, size_t count, int (*compare)(const void *, const void *, void *))
-{
-	uint32_t *order = malloc((count + 1) * sizeof(*order));
-
-	if (!order)
-		return NULL;
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare, (void *)d);
-	return order;
-}
-
 bool chrome_tracks_open(struct chrome_tracks *tracks, const struct definitions *d)
 {
-	uint32_t largest = 0, *order = sorted(d, d->nthreads, main_first);
+	uint32_t largest = 0, *order = threads_in_order(d);
 
 	*tracks = (struct chrome_tracks){ .d = d, .threads = calloc(d->nthreads + 1, sizeof(*tracks->threads)) };
+	if (order)
+		qsort_r(order, d->nthreads, sizeof(*order), main_first, (void *)d);
 	for (uint32_t i = 0; order && tracks->threads && i < d->nthreads; i++) {
 		largest = d->threads[i].tid > largest ? d->threads[i].tid : largest;
 		tracks->threads[i].pid = chrome_pid(d, d->threads[i].process);
@@ -119,7 +97,7 @@ void chrome_tracks_close(struct chrome_tracks *tracks)
 int chrome_tracks_put_processes(const struct chrome_tracks *tracks, struct json *j)
 {
 	const struct definitions *d = tracks->d;
-	uint32_t *order = sorted(d, d->nprocesses, by_rank);
+	uint32_t *order = processes_in_order(d);
 	char name[NAME_SIZE];
 
 	if (!order)

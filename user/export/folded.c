@@ -122,26 +122,28 @@ static void put_stack(struct folded *f, const struct tree_call *calls, uint32_t 
 
 static int put_lines(struct folded *f)
 {
-	uint32_t count, *path = NULL;
+	uint32_t count, *path = NULL, *order = call_tree_order(f->tree);
 	const struct tree_call *calls = call_tree_calls(f->tree, &count);
 	size_t room = 0;
-	int error = 0;
+	int error = order ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < count && !error; i++) {
+		uint64_t self = calls[order[i]].self;
 		char number[DIGITS_ROOM];
 
-		if (!calls[i].self)
+		if (!self)
 			continue;
 		buffer_clear(&f->line);
-		put_stack(f, calls, i, &path, &room, &error);
+		put_stack(f, calls, order[i], &path, &room, &error);
 		buffer_put(&f->line, " ", 1);
-		buffer_put(&f->line, number, digits_uint(number, calls[i].self) - number);
+		buffer_put(&f->line, number, digits_uint(number, self) - number);
 		buffer_put(&f->line, "\n", 1);
 		if (!error)
 			error = f->line.failed ? -ENOMEM
 					       : output_write(f->out, (const char *)f->line.data, f->line.size);
 		output_progress(f->out, (size_t)count + i + 1, 2 * (size_t)count);
 	}
+	free(order);
 	free(path);
 	return error;
 }

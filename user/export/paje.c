@@ -181,22 +181,29 @@ static int put_nodes(struct paje *p)
 	return error;
 }
 
-static int put_processes(struct paje *p)
+static int put_process(struct paje *p, uint32_t i)
 {
 	const struct definitions *d = p->d;
-	int error = 0;
+	uint32_t node = d->processes[i].node && d->processes[i].node <= d->nnodes ? d->processes[i].node : 1;
+	char alias[40], in[40], name[NAME_SIZE];
 
-	for (uint32_t i = 0; i < d->nprocesses && !error; i++) {
-		uint32_t node = d->processes[i].node && d->processes[i].node <= d->nnodes ? d->processes[i].node : 1;
-		char alias[40], in[40], name[NAME_SIZE];
+	if (d->processes[i].left_out)
+		return 0;
+	snprintf(alias, sizeof(alias), "p%u P", i);
+	snprintf(in, sizeof(in), "n%u", node);
+	process_text(d, i, name, sizeof(name));
+	return create(p, d->run.start, alias, in, name);
+}
 
-		if (d->processes[i].left_out)
-			continue;
-		snprintf(alias, sizeof(alias), "p%u P", i);
-		snprintf(in, sizeof(in), "n%u", node);
-		process_text(d, i, name, sizeof(name));
-		error = create(p, d->run.start, alias, in, name);
-	}
+/* A viewer keeps the order in which containers are made. */
+static int put_processes(struct paje *p)
+{
+	uint32_t *order = processes_in_order(p->d);
+	int error = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->d->nprocesses && !error; i++)
+		error = put_process(p, order[i]);
+	free(order);
 	return error;
 }
 
@@ -217,11 +224,13 @@ static int need_lane(struct paje *p, uint32_t thread, unsigned lane, uint64_t ti
 
 static int put_threads(struct paje *p)
 {
-	int error = 0;
+	uint32_t *order = threads_in_order(p->d);
+	int error = order ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < p->d->nthreads && !error; i++)
-		if (thread_process(p->d, i) && !thread_is_left_out(p->d, i))
-			error = need_lane(p, i, 0, p->d->run.start);
+	for (size_t i = 0; i < p->d->nthreads && !error; i++)
+		if (thread_process(p->d, order[i]) && !thread_is_left_out(p->d, order[i]))
+			error = need_lane(p, order[i], 0, p->d->run.start);
+	free(order);
 	return error;
 }
 

@@ -278,15 +278,16 @@ static int hand_on(struct pprof *p)
 
 static int put_samples(struct pprof *p)
 {
-	uint32_t count;
+	uint32_t count, *order = call_tree_order(p->tree);
 	const struct tree_call *calls = call_tree_calls(p->tree, &count);
-	int error = 0;
+	int error = order ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < count && !error; i++) {
-		put_sample(p, calls, i);
+		put_sample(p, calls, order[i]);
 		error = hand_on(p);
 		output_progress(p->out, (size_t)count + i + 1, 2 * (size_t)count);
 	}
+	free(order);
 	return error;
 }
 

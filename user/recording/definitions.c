@@ -349,22 +349,6 @@ const char *step_text(const struct def_step *step, char *text, size_t room)
 	return text;
 }
 
-int thread_order(const struct definitions *d, uint32_t a, uint32_t b)
-{
-	const struct def_thread *x = &d->threads[a], *y = &d->threads[b];
-	const struct def_process *left = thread_process(d, a), *right = thread_process(d, b);
-	/* -1, for none, is the largest. */
-	unsigned long ranks[] = { left ? left->rank : -1, right ? right->rank : -1 };
-
-	if (ranks[0] != ranks[1])
-		return ranks[0] < ranks[1] ? -1 : 1;
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
 void definitions_free(struct definitions *d)
 {
 	unsigned k;

@@ -394,6 +394,11 @@ static inline bool thread_is_left_out(const struct definitions *d, uint32_t thre
 
 /* The order in which threads are listed: by rank, those without one last; of a process by tid. As qsort()'s compare. */
 int thread_order(const struct definitions *d, uint32_t a, uint32_t b);
+/* The same of processes. */
+int process_order(const struct definitions *d, uint32_t a, uint32_t b);
+/* All threads in that order, and all processes; to be freed. NULL: out of memory. */
+uint32_t *threads_in_order(const struct definitions *d);
+uint32_t *processes_in_order(const struct definitions *d);
 
 /*
  * Adds a zeroed entry and returns its index, or NO_INDEX when out of memory.
