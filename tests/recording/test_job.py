@@ -2,6 +2,7 @@
 """gaspbpf job: nodes are started by the site's means, begin and end together, and whoever fails costs its own part. The
 nodes are none here (tests/support/nodes.py); a real job on a real Slurm: tests/observe/test_cluster.py."""
 import json
+import os
 import re
 import signal
 import time
@@ -128,3 +129,28 @@ def test_what_is_said_while_it_lasts(tmp_path, terminal):
     command = [f"PATH={nodes.environment['PATH']}", gaspbpf.PROGRAM, *nodes.arguments()]
     screen = terminal(" ".join(map(str, command)), width=150)
     screen.wait("3 of 3 nodes observing  3 processes  21 events  lost 0  cost 0.00%  waiting for hangs")
+
+
+def launched(tmp_path, queue):
+    """gaspbpf job of this process as a launcher, where squeue says this."""
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\n{queue}\n")
+    (tmp_path / "squeue").chmod(0o755)
+    output = tmp_path / "run.gasp"
+    done = gaspbpf.run("job", "-p", os.getpid(), "-o", output, env={"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_CONF": ""})
+    assert done.returncode == 1 and not output.exists()
+    return done.stderr
+
+
+@pytest.mark.skipif("SLURM_JOB_ID" in os.environ, reason="is in a job of Slurm")
+@pytest.mark.parametrize("queue", ["echo no controller >&2; exit 1", "echo 4711 1"], ids=["no Slurm", "another's job"])
+def test_a_launcher_that_no_manager_knows(tmp_path, queue):
+    """It has reached its nodes by ssh, perhaps: what to do then is said."""
+    errors = launched(tmp_path, queue)
+    assert "--hosts n[1-16] -- --comm solver" in errors and f"gaspbpf -p {os.getpid()}" in errors
+
+
+@pytest.mark.skipif("SLURM_JOB_ID" in os.environ, reason="is in a job of Slurm")
+def test_the_job_that_is_taken_for_a_launchers_is_named(tmp_path):
+    """Found by the terminal only: it may be another one's."""
+    errors = launched(tmp_path, f'case "$*" in *Format=*SID*) echo 4711 {os.getsid(0)};; *) exit 1;; esac')
+    assert "taken as the launcher of job 4711" in errors

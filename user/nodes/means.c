@@ -278,7 +278,8 @@ static int job_of_session(char *text, pid_t session, pid_t pid, char **job)
 	if (*job)
 		return 0;
 	log_error("-p %d: not the launcher of a job that runs on other nodes, as far as Slurm knows: name the job "
-		  "(--slurm) or its nodes (--hosts), or observe what runs here: gaspbpf -p %d",
+		  "(--slurm); or, where it has reached its nodes by other means, these and its processes: --hosts "
+		  "n[1-16] -- --comm solver; or observe what runs here: gaspbpf -p %d",
 		  pid, pid);
 	return -ESRCH;
 }
@@ -301,6 +302,15 @@ int nodes_job_of(pid_t pid, char **job)
 		return 0;
 	text = output_of(words);
 	err = text ? job_of_session(text, session, pid, job) : -EIO;
+	if (!text)
+		log_error("-p %d: where a launcher's ranks are is asked of Slurm only: without it name the nodes, and "
+			  "its processes there: --hosts n[1-16] -- --comm solver; or observe what runs here: gaspbpf "
+			  "-p %d",
+			  pid, pid);
+	else if (!err)
+		log_warn("-p %d: taken as the launcher of job %s, the only one that was started from its terminal: "
+			 "if it is another's, say which: --slurm",
+			 pid, *job);
 	free(text);
 	return err;
 }
