@@ -100,9 +100,13 @@ class Profile:
             ["calls", "count"], ["time", "nanoseconds"]]
         assert [self.strings[index] for index in self.parts[14]] == ["time"]
         self.comments = [self.strings[index] for index in self.parts[13]]
+        (mapping,) = self.by_id(3, {1, 5, 7, 8, 9}).values()
+        assert [mapping[known] for known in (7, 8, 9)] == [1, 1, 1]
+        self.program = self.strings[mapping[5]]
         functions = self.by_id(5, {1, 2, 3, 4})
         self.places = {}
-        for number, location in self.by_id(4, {1, 4}).items():
+        for number, location in self.by_id(4, {1, 2, 4}).items():
+            assert location[2] == mapping[1]
             line = dict(fields(location[4]))
             function = functions[line[1]]
             self.places[number] = (self.strings[function[2]], self.strings[function.get(4, 0)], line.get(2, 0))
@@ -297,6 +301,7 @@ def test_go_reads_the_profile(tmp_path):
     result = subprocess.run(["go", "tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", tmp_path / "run.pb.gz"],
                             capture_output=True, text=True, timeout=gaspbpf.PATIENCE, check=True,
                             env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+    assert result.stdout.startswith("File: job\n") and not result.stderr  # it misses nothing
     rows = re.findall(r"^\s*(\d+)(?:ns)?\s+\S+\s+\S+\s+(\d+)(?:ns)?\s+\S+\s+(GASP\w+)", result.stdout, re.MULTILINE)
     assert {name: (int(own), int(total)) for own, total, name in rows} == {
         name: (own, total) for name, (_, total, own) in by_report(reported(recording)).items() if total}

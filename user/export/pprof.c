@@ -28,6 +28,7 @@
 enum profile_field {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
 	PROFILE_LOCATION = 4,
 	PROFILE_FUNCTION = 5,
 	PROFILE_STRING = 6,
@@ -39,9 +40,12 @@ enum profile_field {
 enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
 enum { LABEL_KEY = 1, LABEL_TEXT = 2 };
-enum { LOCATION_ID = 1, LOCATION_LINE = 4 };
+enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_FUNCTIONS = 7, MAPPING_FILES = 8, MAPPING_LINES = 9 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
+
+#define THE_MAPPING 1 /* its number */
 
 struct word {
 	UT_hash_handle hh;
@@ -148,6 +152,7 @@ static void put_location(struct pprof *p, const struct place *place)
 	put_number(&line, LINE_LINE, place->key.line);
 	buffer_clear(&p->part);
 	put_number(&p->part, LOCATION_ID, place->id);
+	put_number(&p->part, LOCATION_MAPPING, THE_MAPPING);
 	put_message(p, &p->part, LOCATION_LINE, &line);
 	put_message(p, &p->ready, PROFILE_LOCATION, &p->part);
 	buffer_free(&line);
@@ -303,6 +308,37 @@ static void put_type(struct pprof *p, const char *type, const char *unit)
 	put_message(p, &p->ready, PROFILE_SAMPLE_TYPE, &p->part);
 }
 
+/* What all processes are called; NULL: there are several programs, or none. */
+static const char *program_of(const struct definitions *d)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < d->nprocesses; i++) {
+		const struct def_process *process = &d->processes[i];
+
+		if (process->left_out || !process->name)
+			continue;
+		if (name && strcmp(name, process->name))
+			return NULL;
+		name = process->name;
+	}
+	return name;
+}
+
+/* One for all: readers take the profile's title from it, and look for no symbols where it says that they are known. */
+static void put_mapping(struct pprof *p)
+{
+	uint32_t name = word_of(p, program_of(p->d) ?: "job");
+
+	buffer_clear(&p->part);
+	put_number(&p->part, MAPPING_ID, THE_MAPPING);
+	put_number(&p->part, MAPPING_FILE, name);
+	put_number(&p->part, MAPPING_FUNCTIONS, true);
+	put_number(&p->part, MAPPING_FILES, true);
+	put_number(&p->part, MAPPING_LINES, true);
+	put_message(p, &p->ready, PROFILE_MAPPING, &p->part);
+}
+
 /* What is no sample's. */
 static void put_comments(struct pprof *p)
 {
@@ -331,6 +367,7 @@ static int put_profile(struct pprof *p, struct recording *recording)
 	put_number(&p->ready, PROFILE_DEFAULT_TYPE, word_of(p, "time"));
 	put_number(&p->ready, PROFILE_TIME, run->start_realtime);
 	put_number(&p->ready, PROFILE_DURATION, run->end > run->start ? run->end - run->start : 0);
+	put_mapping(p);
 	put_comments(p);
 	error = hand_on(p);
 	return error ? error : put_samples(p);
