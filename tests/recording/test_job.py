@@ -136,7 +136,7 @@ def launched(tmp_path, queue):
     (tmp_path / "squeue").write_text(f"#!/bin/sh\n{queue}\n")
     (tmp_path / "squeue").chmod(0o755)
     output = tmp_path / "run.gasp"
-    done = gaspbpf.run("job", "-p", os.getpid(), "-o", output, env={"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_CONF": ""})
+    done = gaspbpf.run("job", "-p", os.getpid(), "-o", output, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert done.returncode == 1 and not output.exists()
     return done.stderr
 

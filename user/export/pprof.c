@@ -328,7 +328,7 @@ static const char *program_of(const struct definitions *d)
 /* One for all: readers take the profile's title from it, and look for no symbols where it says that they are known. */
 static void put_mapping(struct pprof *p)
 {
-	uint32_t name = word_of(p, program_of(p->d) ?: "job");
+	uint32_t name = word_of(p, program_of(p->d) ?: "programs");
 
 	buffer_clear(&p->part);
 	put_number(&p->part, MAPPING_ID, THE_MAPPING);
