@@ -60,37 +60,49 @@ static int remove_folder(int beside, const char *name)
 	return error ?: unlinkat(beside, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
-/* A folder with the name of the output itself: is it an earlier archive? */
-static bool is_earlier(const struct writer *w, const char *name)
+/* A folder with the name of the output itself: is it an earlier archive? -errno: not known. */
+static int is_earlier(const struct writer *w, const char *name)
 {
-	int fd = w->exporter->is_earlier ? openat(w->beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-					 : -1;
-	bool is = fd >= 0 && w->exporter->is_earlier(fd);
+	int fd, is;
 
-	if (fd >= 0)
-		close(fd);
+	if (!w->exporter->is_earlier)
+		return 0;
+	fd = openat(w->beside, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	is = w->exporter->is_earlier(fd);
+	close(fd);
 	return is;
 }
 
-/* Is there a folder of this name that no archive of this output has made? */
-static bool is_somebody_elses(const struct writer *w, const char *name)
+/* A folder of this name goes only where an archive of this output has made it: 1, if it has or there is none. -errno:
+ * not known. */
+static int may_go(const struct writer *w, const char *name)
 {
 	struct stat folder, output;
 
 	if (fstatat(w->beside, name, &folder, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(folder.st_mode))
-		return false;
+		return 1;
 	if (!strcmp(name, path_base(w->path)))
-		return !is_earlier(w, name);
-	return fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) || !S_ISREG(output.st_mode) ||
-	       !output.st_size;
+		return is_earlier(w, name);
+	return !fstatat(w->beside, path_base(w->path), &output, AT_SYMLINK_NOFOLLOW) && S_ISREG(output.st_mode) &&
+	       output.st_size;
 }
 
 static int may_take_place(const struct writer *w, const char *name)
 {
-	if (!is_somebody_elses(w, name))
+	int may = may_go(w, name);
+
+	if (may > 0)
 		return 0;
-	log_error("%s: there is a folder %s, of no archive of that name: choose another name", log_safe(w->path),
-		  log_safe(name));
+	if (may < 0)
+		log_error(
+			"%s: there is a folder %s, and whether it is an earlier one of these cannot be told: %s: choose "
+			"another name",
+			log_safe(w->path), log_safe(name), strerror(-may));
+	else
+		log_error("%s: there is a folder %s, of no archive of that name: choose another name",
+			  log_safe(w->path), log_safe(name));
 	return -EEXIST;
 }
 

@@ -29,9 +29,9 @@ struct exporter {
 	 * (user/cli/archive.h).
 	 */
 	bool is_archive;
-	/* An archive that is a folder with the name of the output: is this open folder an earlier one, which may go?
-	 * NULL: it is no folder. */
-	bool (*is_earlier)(int folder);
+	/* An archive that is a folder with the name of the output: is this open folder an earlier one, which may go? 1
+	 * or 0; -errno: not known. NULL: it is no folder. */
+	int (*is_earlier)(int folder);
 	const char *missing; /* why this build cannot write it, and what to do; NULL: it can */
 	int (*ready)(void);  /* 0, or -errno, said: it cannot be written here. NULL: it can */
 	/*

@@ -241,28 +241,48 @@ static void put_progress(void *context, size_t done, size_t all)
 
 /* --- the folder ------------------------------------------------------------------------ */
 
-bool ctf_is_earlier(int folder)
+/* Does it begin as our metadata do? -errno: not known. */
+static int has_mark(int folder)
 {
 	int fd = openat(folder, METADATA_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char mark[sizeof(METADATA_MARK) - 1];
-	bool is = fd >= 0 && read(fd, mark, sizeof(mark)) == sizeof(mark) && !memcmp(mark, METADATA_MARK, sizeof(mark));
-	DIR *files;
-	struct dirent *entry;
+	ssize_t size;
 
-	if (fd >= 0)
-		close(fd);
-	fd = is ? dup(folder) : -1;
-	files = fd < 0 ? NULL : fdopendir(fd);
+	if (fd < 0)
+		return errno == ENOENT || errno == ELOOP ? 0 : -errno;
+	size = read(fd, mark, sizeof(mark));
+	if (size < 0)
+		size = -errno;
+	close(fd);
+	return size < 0 ? (int)size : size == sizeof(mark) && !memcmp(mark, METADATA_MARK, sizeof(mark));
+}
+
+/* Nothing but what we write? -errno: not known. */
+static int has_only_ours(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *files = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int is = 1;
+
 	if (!files) {
+		is = -errno;
 		if (fd >= 0)
 			close(fd);
-		return false;
+		return is;
 	}
 	while (is && (entry = readdir(files)))
 		is = entry->d_name[0] == '.' || !strcmp(entry->d_name, METADATA_NAME) ||
 		     !strncmp(entry->d_name, STREAM_NAME, strlen(STREAM_NAME));
 	closedir(files);
 	return is;
+}
+
+int ctf_is_earlier(int folder)
+{
+	int is = has_mark(folder);
+
+	return is > 0 ? has_only_ours(folder) : is;
 }
 
 static int say_not_written(const struct ctf *c, const char *what, int error)

@@ -8,7 +8,7 @@
 #include "recording/recording.h"
 
 /* As struct exporter's. */
-bool ctf_is_earlier(int folder);
+int ctf_is_earlier(int folder);
 int ctf_write(struct recording *recording, int fd, int spare, const char *name);
 
 #endif
