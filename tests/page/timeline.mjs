@@ -140,8 +140,8 @@ async function byMouse(page, { planted, facts }) {
   await page.mouse.wheel({ deltaY: -120 });
   await until(page, (t, span) => t.to - t.from < span, after.to - after.from);
   await page.keyboard.up('Control');
+  await until(page, (t) => t.command.code.textContent.includes(`--from ${Math.floor(t.from)}ns`));
   out.zoomed = await view(page);
-  await until(page, (t, from) => t.command.code.textContent.includes(`--from ${from}ns`), Math.floor(out.zoomed.from));
   out.command = await page.$eval('.tl-note code', (one) => one.textContent);
   return out;
 }
