@@ -206,15 +206,17 @@ static bool is_over(struct watching *w)
 	return w->stopped ? have_wanted(w) : length && passed > length + w->nodes.patience;
 }
 
-/* When the last one has answered, or is lost. */
+/* When the last one has answered, or is lost. A node's look comes before its news, which has the processes. */
 static void say_begin(struct watching *w)
 {
 	uint64_t processes = 0;
 
 	for (size_t i = 0; i < w->told.nnodes; i++) {
-		if (!w->told.nodes[i].looks && !w->nodes.list[i].lost)
+		const struct node *node = &w->nodes.list[i];
+
+		if ((!w->told.nodes[i].looks || node->state < PART_OBSERVING) && !node->lost)
 			return;
-		processes += w->nodes.list[i].last.processes;
+		processes += node->last.processes;
 	}
 	w->said = true;
 	fprintf(stderr, "gaspbpf: observing %" PRIu64 " process%s on %zu of %zu nodes; ^C to stop\n", processes,
