@@ -208,9 +208,8 @@ def test_a_monitor_that_can_read_nothing_any_more_ends(observe):
     watcher = observe("monitor", "--comm", "late_one", "-m", "upc,shmem", "--listen", "0", ready="monitoring")
     starter, = helpers(watcher.process.pid)["gaspbpf-starter"]
     os.kill(starter, signal.SIGKILL)
-    with subprocess.Popen(["sleep", "60"]) as other:  # somebody comes, who is to be looked at
-        gaspbpf.wait_for(lambda: watcher.process.poll() is not None, "its end")
-        other.kill()
+    # Somebody comes, who is to be looked at.
+    gaspbpf.wait_for(lambda: subprocess.run(["true"], check=True) and watcher.process.poll() is not None, "its end")
     status, _, errors = watcher.finish()
     assert status == 1 and "start gaspbpf again" in errors
 

@@ -163,6 +163,14 @@ static int wait_for_start(int from)
 	return 0;
 }
 
+static void lose_starter(void)
+{
+	if (readers.last && !readers.lost)
+		log_error("gaspbpf-starter has ended, and with it the right to read what is others': nothing more of "
+			  "theirs is looked at: start gaspbpf again");
+	readers.lost = readers.last;
+}
+
 /* What it answers, or -errno. goes: a descriptor that goes with it, or -1; *came: one that comes back. */
 static int64_t ask_starter(struct starter_request request, int goes, int *came)
 {
@@ -181,10 +189,7 @@ static int64_t ask_starter(struct starter_request request, int goes, int *came)
 	if (got == sizeof(answer))
 		return answer.result;
 	leave_starter();
-	if (readers.last && !readers.lost)
-		log_error("gaspbpf-starter has ended, and with it the right to read what is others': nothing more of "
-			  "theirs is looked at: start gaspbpf again");
-	readers.lost = readers.last;
+	lose_starter();
 	return got < 0 ? got : -ECHILD;
 }
 
@@ -295,7 +300,17 @@ const char *reader_answer(void)
 
 bool reader_lost(void)
 {
-	return readers.lost;
+	struct pollfd channel;
+	bool lost;
+
+	if (pthread_mutex_trylock(&readers.lock))
+		return false; /* somebody asks, who will see it */
+	channel = (struct pollfd){ .fd = readers.channel };
+	if (readers.last && readers.reached && poll(&channel, 1, 0) > 0)
+		lose_starter();
+	lost = readers.lost;
+	pthread_mutex_unlock(&readers.lock);
+	return lost;
 }
 
 /* The room in common has its size whatever files may have (ulimit -f): it is on no disk. */

@@ -36,6 +36,7 @@
 #define NAMESPACES_MOST 32 /* the kernel's own limit */
 
 static struct {
+	pid_t pid;
 	struct pollfd channels[CHANNELS_MOST];
 	size_t nchannels;
 	struct pollfd readers[READERS_MOST]; /* their pidfds; SIGCHLD is ignored, so that nobody has to collect them */
@@ -63,6 +64,8 @@ static int become_reader(int socket)
 	int error;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != starter.pid)
+		return 1; /* it had ended before */
 	if (dup2(socket, 0) != 0 || syscall(SYS_close_range, 1u, ~0u, 0u))
 		return 1;
 	error = reader_answers(0);
@@ -183,6 +186,7 @@ static bool filter_calls(bool samples)
 		RULE_ALLOWED(dup2),
 		RULE_ALLOWED(close_range),
 		RULE_ALLOWED(prctl),
+		RULE_ALLOWED(getppid),
 		RULE_ALLOWED(capget),
 		RULE_ALLOWED(capset),
 		RULE_ALLOWED(perf_event_open), /* the last one */
@@ -249,6 +253,7 @@ int starter_serve(int channel, bool samples)
 	prctl(PR_SET_NAME, STARTER_NAME);
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGCHLD, SIG_IGN);
+	starter.pid = getpid();
 	if (!keep_privileges_to_read(samples) || !filter_calls(samples))
 		return 1;
 	add_channel(channel);

@@ -32,7 +32,7 @@ int reader_serve(const char *argument); /* argument: what follows that name, or 
  * sampler_open() is to work then, too. 0 or -errno.
  */
 int reader_prepare(bool sampling);
-/* Has that ended? Then nothing more can be read of others. */
+/* Has that ended? Then nothing more can be read of others. Does not wait. */
 bool reader_lost(void);
 
 /*
