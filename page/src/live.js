@@ -229,24 +229,25 @@ class Live {
 
   drawEvents() {
     const events = new Map();
-    for (const thread of this.message.threads)
-      for (const event of [...thread.events, ...thread.inner_events]) {
-        const of = this.since.of(event);
-        const sum = events.get(event.event) ?? {
-          event: event.event,
-          calls: 0,
-          self_ns: 0,
-          full_ns: 0,
-          longest_ns: 0,
-          bytes: null,
-        };
-        sum.calls += of.calls;
-        sum.self_ns += of.self_ns;
-        sum.full_ns += of.full_ns;
-        sum.longest_ns = Math.max(sum.longest_ns, of.longest_ns);
-        if (of.bytes != null) sum.bytes = (sum.bytes ?? 0) + of.bytes;
-        events.set(event.event, sum);
-      }
+    const { processes, threads } = this.message;
+    const ended = processes.flatMap((one) => [...one.ended_events, ...one.ended_inner_events]);
+    for (const event of [...ended, ...threads.flatMap((one) => [...one.events, ...one.inner_events])]) {
+      const of = this.since.of(event);
+      const sum = events.get(event.event) ?? {
+        event: event.event,
+        calls: 0,
+        self_ns: 0,
+        full_ns: 0,
+        longest_ns: 0,
+        bytes: null,
+      };
+      sum.calls += of.calls;
+      sum.self_ns += of.self_ns;
+      sum.full_ns += of.full_ns;
+      sum.longest_ns = Math.max(sum.longest_ns, of.longest_ns);
+      if (of.bytes != null) sum.bytes = (sum.bytes ?? 0) + of.bytes;
+      events.set(event.event, sum);
+    }
     const rows = [...events.values()].filter(({ calls, self_ns: self }) => calls || self);
     this.show(this.calls, 'events', {
       caption: 'Events',

@@ -77,6 +77,30 @@ def test_what_is_told_is_what_the_job_counted(waiting, observe, rung):
     assert last["processes"][0]["all"]["calls"] == last["loss"]["delivered"] > calls_of(waiting.truths()[0])
 
 
+def test_what_threads_did_outlives_them(waiting, observe, rung):
+    """Its threads have ended, two looks ago, when the job writes its truth, into a pipe that nobody reads yet."""
+    truth = waiting.folder / "truth"
+    os.mkfifo(truth)
+    watch = Watch(observe, "-i", "200ms", "-p", waiting.pids()[0])
+    with watch.listening() as told:
+        waiting.work()
+        (waiting.gate / "end").touch()
+        alone = (message for message in told if len(message["threads"]) == 1)
+        next(alone), next(alone)
+        counted = json.loads(truth.read_text())["functions"]
+        last = list(told)[-1]
+    assert waiting.process.wait(timeout=gaspbpf.PATIENCE) == watch.watcher.finish()[0] == 0
+    assert last["ended"] and last["loss"]["lost"] == 0
+    process, = last["processes"]
+    ended = {event["event"]: event["all"]["calls"] for event in process["ended_events"]}
+    for name in "pthread_barrier_wait", "pthread_mutex_lock", "pthread_mutex_unlock":
+        assert ended[f"GASP_{name.upper()}"] == counted[name]["calls"]
+    living = sum(event["all"]["calls"] for thread in last["threads"] for event in thread["events"])
+    assert sum(ended.values()) + living == process["all"]["calls"]
+    meeting, = (one for one in last["meetings"] if one["event"] == "GASP_PTHREAD_BARRIER_WAIT")
+    assert (meeting["members"], meeting["all"]["met"]) == (4, ROUNDS + 1)
+
+
 def test_without_the_token_there_is_nothing(waiting, observe):
     watch = Watch(observe, "-p", waiting.pids()[0])
     wrong = f"{int(watch.token[0], 16) ^ 1:x}{watch.token[1:]}"

@@ -40,6 +40,7 @@ def test_a_job_while_it_runs(job, observe, browser, program):
     assert "runs" in seen["live"]["head"] and "has ended" in seen["ended"]["head"] and "ended" in seen["status"]
     assert "none lost" in seen["ended"]["head"]
     events = {row[0]: row for row in seen["ended"]["events"]}
+    assert "GASP_PTHREAD_BARRIER_WAIT" in events, seen
     counted = work.truths()[0]["functions"]["pthread_barrier_wait"]["calls"]
     assert int(events["GASP_PTHREAD_BARRIER_WAIT"][1]) == counted
     meeting, = (row for row in seen["ended"]["meetings"] if row[0] == "GASP_PTHREAD_BARRIER_WAIT")

@@ -40,6 +40,7 @@ static struct {
 	uint64_t drained, taken, read, finished; /* of a look: up to where the first drain tells; its moment; when calls
 						    in progress are read; up to where the other drains tell */
 	int drains;
+	bool gone; /* its threads */
 } job;
 
 /* --- the capture ---------------------------------------------------------- */
@@ -94,7 +95,7 @@ int __wrap_capture_read_sums(struct capture_session *session)
 void __wrap_capture_visit_threads(const struct capture_session *session,
 				  void (*visit)(void *context, const struct capture_thread *thread), void *context)
 {
-	for (uint32_t i = 0; i < THREADS_HERE; i++)
+	for (uint32_t i = 0; i < THREADS_HERE && !job.gone; i++)
 		visit(context, &(struct capture_thread){ .thread = i, .cost = job.taken + i });
 }
 
@@ -380,12 +381,54 @@ static void what_is_not_known(void **state)
 	definitions_free(&job.d);
 }
 
+/* Its threads have ended, and two looks later are told of no more: the sums over their events stay, each call once. */
+static void what_ended_threads_did(void **state)
+{
+	uint64_t calls[KINDS] = { 0 }, self = 0, group = 0, now = OVER;
+	const struct live_figures *process;
+	struct live *live;
+
+	define_job(0);
+	for (uint32_t thread = 0; thread < THREADS_HERE; thread++)
+		nest(thread, 0, BEGAN, ENDS);
+	qsort(job.calls, job.ncalls, sizeof(job.calls[0]), by_end);
+	live = live_new(NULL, &job.d, NULL);
+	live_begin(live, BEGAN);
+	look_and_compare(live, BEGAN, BEGAN + 5000, false);
+	job.gone = true;
+	for (int look = 0; look < 3; look++, now += 100) {
+		job.drains = 0;
+		job.taken = job.drained = job.read = job.finished = now;
+		assert_int_equal(live_look(live, look == 2), 0);
+		assert_int_equal(live_threads(live), look ? 0 : THREADS_HERE);
+		assert_int_equal(live_ended_events(live, 0), look ? KINDS : 0);
+	}
+	for (size_t i = 0; i < job.ncalls; i++)
+		calls[job.calls[i].probe]++;
+	for (size_t i = 0; i < KINDS; i++) {
+		const struct live_event *event = live_ended_event(live, 0, i);
+
+		assert_int_equal(event->all.calls, calls[event->probe]);
+		assert_int_equal(event->now.calls, 0);
+		self += event->all.self;
+	}
+	process = live_process(live, 0, true);
+	for (int i = 0; i < GROUPS; i++)
+		group += i == GROUP_COMPUTE ? 0 : process->group[i];
+	assert_int_equal(process->calls, job.ncalls);
+	assert_int_equal(live_ended_events(live, 1), 0);
+	assert_true(self >= group);
+	live_free(live);
+	definitions_free(&job.d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_moment_of_nested_calls),
 		cmocka_unit_test(each_moment_of_overlapping_calls),
 		cmocka_unit_test(what_is_not_known),
+		cmocka_unit_test(what_ended_threads_did),
 	};
 
 	return cmocka_run_group_tests_name("live", tests, NULL, NULL);

@@ -274,6 +274,27 @@ static void close_thread(struct live *live, struct live_state *s)
 	nesting_restart(&s->nesting);
 }
 
+static void add_event_figures(struct live_event_figures *to, const struct live_event_figures *more)
+{
+	to->calls += more->calls;
+	to->missing += more->missing;
+	to->time += more->time;
+	to->self += more->self;
+	to->full += more->full;
+	to->bytes += more->bytes;
+	if (more->longest > to->longest)
+		to->longest = more->longest;
+}
+
+void live_event_add(struct live_event *to, const struct live_event *more)
+{
+	add_event_figures(&to->now, &more->now);
+	add_event_figures(&to->all, &more->all);
+	to->moves |= more->moves;
+	if (to->site == NO_INDEX)
+		to->site = more->site;
+}
+
 static void add_events(struct live_state *s)
 {
 	for (size_t i = 0; i < s->is.nevents; i++) {
@@ -281,29 +302,54 @@ static void add_events(struct live_state *s)
 
 		row->now = row->open;
 		memset(&row->open, 0, sizeof(row->open));
-		row->all.calls += row->now.calls;
-		row->all.missing += row->now.missing;
-		row->all.time += row->now.time;
-		row->all.self += row->now.self;
-		row->all.full += row->now.full;
-		row->all.bytes += row->now.bytes;
-		if (row->now.longest > row->all.longest)
-			row->all.longest = row->now.longest;
+		add_event_figures(&row->all, &row->now);
 	}
 }
 
-/* What was told of the last interval is over. */
-static void forget_interval(struct live *live)
+static int keep_event(struct live_process *p, const struct live_event *event)
 {
+	size_t at = 0;
+
+	while (at < p->nevents && p->events[at].event != event->event)
+		at++;
+	if (at < p->nevents)
+		return live_event_add(&p->events[at], event), 0;
+	if (array_one_more(&p->events, &p->events_room, p->nevents, sizeof(*p->events)))
+		return -ENOMEM;
+	p->events[p->nevents++] = *event;
+	return 0;
+}
+
+/* Its process goes on to tell of it. */
+static int keep_events(struct live *live, const struct live_thread *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->nevents && t->process < live->nprocesses && !err; i++) {
+		struct live_event event = t->events[i];
+
+		memset(&event.now, 0, sizeof(event.now));
+		err = keep_event(&live->processes[t->process], &event);
+	}
+	return err;
+}
+
+/* What was told of the last interval is over. 0 or -ENOMEM. */
+static int forget_interval(struct live *live)
+{
+	int err = 0;
+
 	for (size_t i = 0; i < live->nshown; i++) {
 		struct live_state *s = live->shown[i];
 
 		if (!s->is.ended)
 			continue;
+		err = keep_events(live, &s->is) ?: err;
 		live->states[s->is.thread] = NULL;
 		live_free_state(s);
 	}
 	live->nshown = 0;
+	return err;
 }
 
 static int tell(struct live *live)
@@ -402,7 +448,7 @@ static int close_interval(struct live *live, bool last)
 		err = teams_end_look(live, last);
 	if (!err)
 		err = locks_end_look(live);
-	forget_interval(live);
+	err = forget_interval(live) ?: err;
 	return tell(live) ?: err;
 }
 
@@ -463,6 +509,8 @@ void live_free(struct live *live)
 	locks_free(live);
 	free(live->states);
 	free(live->shown);
+	for (size_t i = 0; i < live->nprocesses; i++)
+		free(live->processes[i].events);
 	free(live->processes);
 	free(live->probes);
 	event_names_free(&live->events);
@@ -502,4 +550,14 @@ const struct live_figures *live_process(const struct live *live, uint32_t proces
 	if (process >= live->nprocesses || !live->processes[process].seen)
 		return NULL;
 	return all ? &live->processes[process].all : &live->processes[process].now;
+}
+
+size_t live_ended_events(const struct live *live, uint32_t process)
+{
+	return process < live->nprocesses ? live->processes[process].nevents : 0;
+}
+
+const struct live_event *live_ended_event(const struct live *live, uint32_t process, size_t index)
+{
+	return &live->processes[process].events[index];
 }

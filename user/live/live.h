@@ -52,6 +52,9 @@ struct live_event {
 	bool moves;
 };
 
+/* One more row of an event is added to it. */
+void live_event_add(struct live_event *to, const struct live_event *more);
+
 struct live_thread {
 	uint32_t thread, process; /* definitions */
 	bool seen;                /* a call of it was; else nothing of what follows is known */
@@ -118,6 +121,9 @@ size_t live_threads(const struct live *live);
 const struct live_thread *live_thread(const struct live *live, size_t index);
 /* Sums over a process's threads, ended ones included. process: definition. NULL: nothing was seen of it. */
 const struct live_figures *live_process(const struct live *live, uint32_t process, bool all);
+/* Of a process: the events of its threads that are told of no more, since they ended before the interval. */
+size_t live_ended_events(const struct live *live, uint32_t process);
+const struct live_event *live_ended_event(const struct live *live, uint32_t process, size_t index);
 /* By time that others waited in the interval, then since the start: the worst first. */
 size_t live_meetings(const struct live *live);
 const struct live_meeting *live_meeting(const struct live *live, size_t index);

@@ -46,6 +46,8 @@ struct live_process {
 	bool seen;
 	struct live_figures now, all;
 	struct live_figures ended; /* since the start, of threads that have ended */
+	struct live_event *events; /* likewise, of those that are told of no more; in no order */
+	size_t nevents, events_room;
 };
 
 struct live {

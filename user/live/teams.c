@@ -374,7 +374,7 @@ static void end_team(struct live *live, struct team *team, bool last)
 	for (size_t i = 0; i < team->nmembers; i++)
 		left |= !is_alive(live, &team->members[i]);
 	memset(&team->is.now, 0, sizeof(team->is.now));
-	if (team->nmembers > team->is.members || !left)
+	if (team->nmembers > team->is.members || (team->nmembers && !left))
 		team->is.members = team->nmembers;
 	if (!team->grew || last || left)
 		judge_rounds(live, team);

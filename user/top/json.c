@@ -106,25 +106,48 @@ static void put_event_figures(struct json *j, const char *key, const struct live
 	json_end_object(j);
 }
 
-static void put_events(struct json *j, const struct top *top, const struct top_row *row, const char *key, bool inner)
-{
+struct events {
+	struct live_event *list;
 	size_t count;
-	struct live_event *events = top_events(top, row, &count);
+};
 
+static void put_events(struct json *j, const struct top *top, const struct events *events, const char *key, bool inner)
+{
 	json_key(j, key);
 	json_array(j);
-	for (size_t i = 0; i < count; i++) {
-		if (top_is_inner(top, events[i].probe) != inner)
+	for (size_t i = 0; i < events->count; i++) {
+		const struct live_event *event = &events->list[i];
+
+		if (top_is_inner(top, event->probe) != inner)
 			continue;
 		json_object(j);
-		put_event_name(j, top, events[i].probe);
-		put_event_figures(j, "interval", &events[i].now, events[i].moves);
-		put_event_figures(j, "all", &events[i].all, events[i].moves);
-		put_site(j, top, events[i].site);
+		put_event_name(j, top, event->probe);
+		put_event_figures(j, "interval", &event->now, event->moves);
+		put_event_figures(j, "all", &event->all, event->moves);
+		put_site(j, top, event->site);
 		json_end_object(j);
 	}
 	json_end_array(j);
-	free(events);
+}
+
+static void put_thread_events(struct json *j, const struct top *top, const struct top_row *row)
+{
+	struct events events;
+
+	events.list = top_events(top, row, &events.count);
+	put_events(j, top, &events, "events", false);
+	put_events(j, top, &events, "inner_events", true);
+	free(events.list);
+}
+
+static void put_ended_events(struct json *j, const struct top *top, uint32_t process)
+{
+	struct events events;
+
+	events.list = top_ended_events(top, process, &events.count);
+	put_events(j, top, &events, "ended_events", false);
+	put_events(j, top, &events, "ended_inner_events", true);
+	free(events.list);
 }
 
 static void put_in(struct json *j, const struct top *top, const struct live_call *in)
@@ -174,6 +197,7 @@ static void put_processes(struct json *j, const struct top *top)
 		json_key_bool(j, "ended", top->d->processes[i].end);
 		put_both(j, top, top_process(top, i, false), top_process(top, i, true));
 		put_earlier(j, top, i);
+		put_ended_events(j, top, i);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -196,8 +220,7 @@ static void put_threads(struct json *j, const struct top *top)
 		json_key_bool(j, "ended", t->ended);
 		put_both(j, top, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
 		put_in(j, top, &t->in);
-		put_events(j, top, &row, "events", false);
-		put_events(j, top, &row, "inner_events", true);
+		put_thread_events(j, top, &row);
 		json_end_object(j);
 	}
 	json_end_array(j);

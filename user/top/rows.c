@@ -256,26 +256,6 @@ void top_free(struct top *top)
 
 /* --- a row's events --------------------------------------------------------- */
 
-static void merge(struct live_event *to, const struct live_event *from)
-{
-	struct live_event_figures *figures[] = { &to->now, &to->all };
-	const struct live_event_figures *more[] = { &from->now, &from->all };
-
-	for (int i = 0; i < 2; i++) {
-		figures[i]->calls += more[i]->calls;
-		figures[i]->missing += more[i]->missing;
-		figures[i]->time += more[i]->time;
-		figures[i]->self += more[i]->self;
-		figures[i]->full += more[i]->full;
-		figures[i]->bytes += more[i]->bytes;
-		if (more[i]->longest > figures[i]->longest)
-			figures[i]->longest = more[i]->longest;
-	}
-	to->moves |= from->moves;
-	if (to->site == NO_INDEX)
-		to->site = from->site;
-}
-
 static int by_self(const void *a, const void *b, void *context)
 {
 	const struct top *top = context;
@@ -293,30 +273,59 @@ static int by_self(const void *a, const void *b, void *context)
 		      top_event_name(top, y->probe, other, sizeof(other)));
 }
 
+struct events {
+	struct live_event *list;
+	size_t count, room;
+};
+
+/* It is left out where there is no memory. */
+static void add_event(struct events *events, const struct live_event *event)
+{
+	size_t at = 0;
+
+	while (at < events->count && events->list[at].event != event->event)
+		at++;
+	if (at < events->count)
+		live_event_add(&events->list[at], event);
+	else if (!array_one_more(&events->list, &events->room, at, sizeof(*event)))
+		events->list[events->count++] = *event;
+}
+
+static void add_ended(struct events *events, const struct top *top, uint32_t process)
+{
+	for (size_t i = 0; i < live_ended_events(top->live, process); i++)
+		add_event(events, live_ended_event(top->live, process, i));
+}
+
+static struct live_event *sort_events(const struct top *top, struct events *events, size_t *count)
+{
+	if (events->count)
+		qsort_r(events->list, events->count, sizeof(*events->list), by_self, (void *)top);
+	*count = events->count;
+	return events->list;
+}
+
 struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count)
 {
-	struct live_event *events = NULL;
-	size_t room = 0;
+	struct events events = { 0 };
 
-	*count = 0;
 	for (size_t i = 0; !top->told && i < live_threads(top->live); i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 
-		if (row->thread == NO_INDEX ? t->process != row->process : t->thread != row->thread)
-			continue;
-		for (size_t k = 0; k < t->nevents; k++) {
-			size_t at = 0;
-
-			while (at < *count && events[at].event != t->events[k].event)
-				at++;
-			if (at < *count) {
-				merge(&events[at], &t->events[k]);
-			} else if (!array_one_more(&events, &room, *count, sizeof(*events))) {
-				events[(*count)++] = t->events[k];
-			}
-		}
+		if (row->thread == NO_INDEX ? t->process == row->process : t->thread == row->thread)
+			for (size_t k = 0; k < t->nevents; k++)
+				add_event(&events, &t->events[k]);
 	}
-	if (*count)
-		qsort_r(events, *count, sizeof(*events), by_self, (void *)top);
-	return events;
+	if (!top->told && row->thread == NO_INDEX)
+		add_ended(&events, top, row->process);
+	return sort_events(top, &events, count);
+}
+
+struct live_event *top_ended_events(const struct top *top, uint32_t process, size_t *count)
+{
+	struct events events = { 0 };
+
+	if (!top->told)
+		add_ended(&events, top, process);
+	return sort_events(top, &events, count);
 }

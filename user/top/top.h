@@ -97,6 +97,9 @@ bool top_is_inner(const struct top *top, uint32_t probe);
 const char *top_site_name(const struct top *top, uint32_t site, char *text, size_t room);
 /* The events of a row, merged over its threads, sorted by self time. malloc'ed; NULL: none, or no memory. */
 struct live_event *top_events(const struct top *top, const struct top_row *row, size_t *count);
+/* Likewise of a process (definition): of its threads that have no row any more, since they ended before the interval.
+ */
+struct live_event *top_ended_events(const struct top *top, uint32_t process, size_t *count);
 
 /* What the process is in since before the probes came, where none of its calls has been seen; NULL: not known. */
 const struct top_earlier *top_earlier_of(const struct top *top, const struct top_row *row);
