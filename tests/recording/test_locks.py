@@ -278,6 +278,18 @@ def test_a_mutex_of_each_process(tmp_path):
     assert {one["pid"] for one in told["locks"]} == {1, 2} and not any(one["contended"] for one in told["locks"])
 
 
+@pytest.mark.parametrize("enter, leave, values", [
+    ("GOMP_critical_name_start", "GOMP_critical_name_end", {"name": 0x342f480}),
+    ("GOMP_critical_start", "GOMP_critical_end", {})])
+def test_a_critical_section_of_each_process(tmp_path, enter, leave, values):
+    """A program that is mapped at the same place in all ranks, and whose runtime copies to devices, too."""
+    text = ranks(2, init=False) + call(1, 100, 110, enter, **values) + call(1, 200, 210, leave, **values)
+    text += call(2, 150, 220, enter, **values) + call(2, 300, 310, leave, **values)
+    text += call(2, 400, 410, "omp_target_memcpy", length=8)
+    told = report(tmp_path, text)
+    assert {one["pid"] for one in told["locks"]} == {1, 2} and not any(one["contended"] for one in told["locks"])
+
+
 def test_a_critical_section_without_a_name(tmp_path):
     text = threads(2) + call(1, 100, 110, "GOMP_critical_start") + call(1, 200, 205, "GOMP_critical_end")
     text += call(2, 150, 210, "GOMP_critical_start") + call(2, 300, 305, "GOMP_critical_end")

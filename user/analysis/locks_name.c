@@ -36,9 +36,12 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 
 /* --- probes ------------------------------------------------------------- */
 
-static bool moves_data(enum role role)
+/* What is copied or set without naming a peer is of one process: on its devices, say. */
+static bool reaches_others(const struct def_probe *probe)
 {
-	return role == ROLE_GET || role == ROLE_PUT || role == ROLE_COPY || role == ROLE_SET;
+	if (probe->role == ROLE_COPY || probe->role == ROLE_SET)
+		return probe_value(probe, MEANING_PEER) >= 0;
+	return probe->role == ROLE_GET || probe->role == ROLE_PUT;
 }
 
 /* The event's name up to its last word. */
@@ -69,7 +72,7 @@ static int learn_models(struct locks *s)
 			return -ENOMEM;
 		if (slot->value == INDEX_FREE)
 			slot->value = s->nlearnt;
-		slot = moves_data(probe->role) ? index_find(&s->by_name, mix(model, 3)) : slot;
+		slot = reaches_others(probe) ? index_find(&s->by_name, mix(model, 3)) : slot;
 		if (!slot)
 			return -ENOMEM;
 		if (slot->value == INDEX_FREE)
