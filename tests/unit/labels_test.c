@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/people.h"
 #include "recording/labels.h"
 
 static char text[LABEL_ROOM];
@@ -59,6 +60,32 @@ static void little_room(void **state)
 	assert_string_equal(text, "a-v");
 }
 
+/* A few are told by name; those who share one by their numbers. */
+static void several_threads(void **state)
+{
+	struct def_process process = { .pid = 42, .rank = -1 };
+	struct def_thread threads[] = { { .tid = 43, .name = (char *)"pigz" },
+					{ .tid = 44, .name = (char *)"pigz" },
+					{ .tid = 45, .name = (char *)"sum" },
+					{ .tid = 46, .name = (char *)"pigz" } };
+	struct definitions d = { .processes = &process, .nprocesses = 1, .threads = threads, .nthreads = 4 };
+	static const struct {
+		uint64_t who;
+		const char *label;
+	} cases[] = { { 1, "pigz (tid 43)" },
+		      { 3, "pigz (tids 43, 44)" },
+		      { 4 | 8, "sum, pigz" },
+		      { 1 | 4 | 8, "pigz (tid 43), sum (tid 45), pigz (tid 46)" },
+		      { 1 | 2 | 8, "pigz (tids 43, 44, 46)" },
+		      { 15, "4 threads" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct people people = { .bits = &(uint64_t){ cases[i].who }, .words = 1 };
+
+		assert_string_equal(people_label(&d, &people, text, sizeof(text)), cases[i].label);
+	}
+}
+
 static void events(void **state)
 {
 	struct def_probe probe = { .event = (char *)"GASP_USER_FUNCTION", .symbol = (char *)"step" };
@@ -106,6 +133,7 @@ int main(void)
 		cmocka_unit_test(processes_and_threads),
 		cmocka_unit_test(names_of_any_bytes),
 		cmocka_unit_test(little_room),
+		cmocka_unit_test(several_threads),
 		cmocka_unit_test(events),
 		cmocka_unit_test(places),
 	};

@@ -123,23 +123,64 @@ static bool put_ranks(const struct definitions *d, const struct people *people, 
 	return true;
 }
 
-static void put_threads(const struct definitions *d, const struct people *people, char *text, size_t room)
-{
-	size_t count = people_count(people), at = 0;
-	char label[LABEL_ROOM];
+/* Those that are told by name. */
+struct named {
+	char name[LABEL_ROOM], with_tid[LABEL_ROOM];
+	uint32_t tid;
+};
 
-	snprintf(text, room, "%zu threads", count);
-	if (count > NAMES_MOST)
-		return;
-	for (uint32_t t = 0; t < d->nthreads && at < room; t++) {
+static size_t name_them(const struct definitions *d, const struct people *people, struct named named[NAMES_MOST])
+{
+	size_t count = 0;
+
+	for (uint32_t t = 0; t < d->nthreads && count < NAMES_MOST; t++) {
 		struct who who = who_is_thread(d, t);
 
 		if (!people_has(people, t))
 			continue;
-		at += snprintf(text + at, room - at, "%s%s", at ? ", " : "",
-			       count == 1 ? label_of_thread(&who, label, sizeof(label))
-					  : label_without_tid(&who, label, sizeof(label)));
+		named[count].tid = who.tid;
+		label_without_tid(&who, named[count].name, LABEL_ROOM);
+		label_of_thread(&who, named[count].with_tid, LABEL_ROOM);
+		count++;
 	}
+	return count;
+}
+
+/* How many have the name of another one. */
+static size_t count_same(const struct named *named, size_t count)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (k != i && !strcmp(named[i].name, named[k].name)) {
+				same++;
+				break;
+			}
+	return same;
+}
+
+static void put_threads(const struct definitions *d, const struct people *people, char *text, size_t room)
+{
+	struct named named[NAMES_MOST];
+	size_t count = people_count(people), at, same;
+
+	snprintf(text, room, "%zu threads", count);
+	if (count > NAMES_MOST)
+		return;
+	count = name_them(d, people, named);
+	same = count_same(named, count);
+	if (same && same == count && !strcmp(named[0].name, named[count - 1].name)) {
+		at = snprintf(text, room, "%s (tids ", named[0].name);
+		for (size_t i = 0; i < count && at < room; i++)
+			at += snprintf(text + at, room - at, "%s%u%s", i ? ", " : "", named[i].tid,
+				       i + 1 == count ? ")" : "");
+		return;
+	}
+	at = 0;
+	for (size_t i = 0; i < count && at < room; i++)
+		at += snprintf(text + at, room - at, "%s%s", i ? ", " : "",
+			       same || count == 1 ? named[i].with_tid : named[i].name);
 }
 
 char *people_label(const struct definitions *d, const struct people *people, char *text, size_t room)

@@ -27,7 +27,7 @@ void people_free(struct people *people);
 
 /*
  * "rank 3", "ranks 0-2, 5", where all are ranks with one thread each; else "worker-1 (tid 4243)", "worker-1, worker-2",
- * "4 threads". Into text, which is returned.
+ * "worker (tids 4243, 4244)", "4 threads". Into text, which is returned.
  */
 char *people_label(const struct definitions *d, const struct people *people, char *text, size_t room);
 /* The same, and first the one of them that has most of something, percent of it, where that is clearly more than its
