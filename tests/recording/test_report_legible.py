@@ -155,6 +155,19 @@ def test_what_no_cause_explains_is_a_finding(tmp_path):
     assert [finding["seen_as"][0]["event"] for finding in findings if finding["seen_as"]] == ["GASP_MPI_BARRIER"]
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["who makes calls", "who makes none"])
+def test_who_waits_for_his_own_threads(tmp_path, seen):
+    """The first thread waits for the other one, which does the work: that is the program, and no trouble. Where nothing
+    is known of the other one the wait is all there is, and it is said why."""
+    text = composed.threads(2 if seen else 1) + composed.call(1, S, 9 * S, "pthread_join", thread=2)
+    if seen:
+        text += "".join(composed.call(2, at * S, at * S + 10, "pthread_mutex_trylock", mutex=16 * at) for at in range(2, 9))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    hot = [finding for finding in told(recording)["findings"] if finding["kind"] == "hot_event"]
+    assert len(hot) == (not seen)
+    assert ("waits for makes no calls that were observed" in words(shown(recording))) == (not seen)
+
+
 @pytest.mark.parametrize("queued, below", [(4, True), (1.5, False)])
 def test_what_a_lack_of_processors_may_look_like(tmp_path, queued, below):
     text = composed.ranks(2) + "".join(composed.call(tid, S, 4 * S, "MPI_File_read_at", fh=7) + scheduled(tid, queued)

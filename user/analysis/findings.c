@@ -143,6 +143,43 @@ static bool is_once(enum role role)
 	return role == ROLE_INIT || role == ROLE_EXIT;
 }
 
+/* How many threads of the process are told of. */
+static size_t count_threads_of(const struct report *r, uint32_t process)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->nthreads; i++)
+		count += r->d->threads[r->threads[i].thread].process == process;
+	return count;
+}
+
+static bool waits_for_task(const struct report *r, uint32_t event)
+{
+	const struct def_probe *probe = &r->d->probes[r->profile->events[event].probe];
+
+	return probe->role == ROLE_WAIT && probe_value(probe, MEANING_TASK) >= 0;
+}
+
+/* A wait for what the process's own threads do, mostly of processes of which more than one thread is seen: those tell
+ * why it takes as long. */
+static bool waits_for_seen(const struct report *r, uint32_t event)
+{
+	uint64_t all = 0, seen = 0;
+
+	if (!waits_for_task(r, event))
+		return false;
+	for (size_t i = 0; i < r->nrows; i++) {
+		const struct row *row = &r->rows[i];
+
+		if (row->event != event)
+			continue;
+		all += row->tally.likely_self;
+		if (count_threads_of(r, r->d->threads[row->thread].process) > 1)
+			seen += row->tally.likely_self;
+	}
+	return seen > all / 2;
+}
+
 /* What the runtime itself takes: the event with the most self time, from a tenth of the threads' time on. Where a cause
  * is known that it is seen of, it is that one's symptom, and the next one is looked at. */
 static int find_hot_event(struct report *r)
@@ -160,6 +197,8 @@ static int find_hot_event(struct report *r)
 
 		if (group_of_role(r->profile->events[event].role) == GROUP_TASK)
 			continue; /* the work itself */
+		if (waits_for_seen(r, event))
+			continue;
 		if (r->d->run.only_sums && report_begins_regions(r, event))
 			continue; /* it is in there, and nobody knows how much of it */
 		if (share < HOT_SHARE)
@@ -177,7 +216,9 @@ static int find_hot_event(struct report *r)
 			hot_place(r, event, tally->total - tally->untold, place, sizeof(place)),
 			is_once(r->profile->events[event].role)
 				? "; that is once a run, and a smaller part of a longer one"
-				: "");
+			: waits_for_task(r, event) ? "; what it waits for makes no calls that were observed, so it is "
+						     "in no table"
+						   : "");
 		if (error || !findings_is_symptom(r, &r->findings[r->nfindings - 1]))
 			return error;
 		error = findings_fold(r);
@@ -357,10 +398,11 @@ static void print_findings(void *state, const struct printer *p)
 	if (!any)
 		fputs("No call was observed.\n", p->out);
 	if (any && (!r->nfindings || !strcmp(r->findings[0].kind, UNMODELLED))) {
-		snprintf(text, sizeof(text),
-			 "Nothing stands out%s: no event (tasks aside) takes %d %% of the threads' time, and no thread "
-			 "was found that the others wait for.",
-			 r->nfindings ? " in what was observed" : "", HOT_SHARE);
+		snprintf(
+			text, sizeof(text),
+			"Nothing stands out%s: no event (tasks and waits for them aside) takes %d %% of the threads' time, and "
+			"no thread was found that the others wait for.",
+			r->nfindings ? " in what was observed" : "", HOT_SHARE);
 		printer_paragraph(p, "", text);
 	}
 	for (size_t i = 0; i < r->nfindings; i++) {
