@@ -9,6 +9,8 @@
 #include "frames.h"
 #include "stacks.h"
 
+#define PF_EXITING 4 /* the kernel's, of task_struct.flags: as macros it is not in BTF */
+
 const volatile bool follow; /* children of observed processes are observed too */
 bool strangers;             /* what others execute is told, too: probes are in their files */
 bool stacks_used;           /* there may be calls in `stacks` */
@@ -322,6 +324,52 @@ int linker(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Threads that have made no observed call, by pid; and by tid, what those had run that were there before. */
+HASH(quiet, PROCESSES_MOST, __u32, struct gb_quiet);
+HASH(quiet_before, PROCESSES_MOST, __u32, __u64);
+
+static __always_inline bool is_quiet(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+
+	return !monitoring && bpf_map_lookup_elem(&targets, &pid) && !bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+static __always_inline void count_quiet(struct task_struct *task)
+{
+	__u32 pid = task->tgid, tid = task->pid;
+	struct gb_quiet none = { .born = BPF_CORE_READ(task, group_leader, start_time) };
+	__u64 run = task->se.sum_exec_runtime, *before;
+	struct gb_quiet *q;
+
+	if (!bpf_map_lookup_elem(&quiet, &pid))
+		bpf_map_update_elem(&quiet, &pid, &none, BPF_NOEXIST);
+	q = bpf_map_lookup_elem(&quiet, &pid);
+	if (!q || q->born != none.born)
+		return;
+	before = bpf_map_lookup_elem(&quiet_before, &tid);
+	if (before && *before <= run)
+		run -= *before;
+	__sync_fetch_and_add(&q->threads, 1);
+	__sync_fetch_and_add(&q->run, run);
+}
+
+/* When observation begins. */
+SEC("iter/task")
+int quiet_begins(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	__u64 run;
+	__u32 tid;
+
+	if (!task || !is_quiet(task))
+		return 0;
+	tid = task->pid;
+	run = task->se.sum_exec_runtime;
+	bpf_map_update_elem(&quiet_before, &tid, &run, BPF_ANY);
+	return 0;
+}
+
 /* How many threads of the process have yet to tell their end, without this one. */
 static __always_inline __u32 tellers_left(__u32 pid, bool counted)
 {
@@ -336,9 +384,12 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	const struct signal_struct *signal = task->signal;
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
 	bool told = t && t->told;
-	__u32 pid = task->tgid, left;
+	__u32 pid = task->tgid, tid = task->pid, left;
 	__u64 now;
 
+	if (!t && !stopped_at && is_quiet(task))
+		count_quiet(task);
+	bpf_map_delete_elem(&quiet_before, &tid);
 	t = last_teller(task, signal, t);
 	if (t) {
 		now = bpf_ktime_get_ns();
@@ -377,6 +428,8 @@ int open_frames(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t && !(task->flags & PF_EXITING) && is_quiet(task))
+		count_quiet(task);
 	if (!t || t->ended) /* a zombie has told its end already */
 		return 0;
 	frames_close_all(t, stopped_at, GB_END_DETACH);

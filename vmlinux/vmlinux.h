@@ -123,12 +123,15 @@ struct sigpending {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
 	int on_cpu;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	int nr_cpus_allowed;
 	__u64 utime, stime; /* ns; by ticks on most kernels */
 	unsigned long nvcsw, nivcsw;
+	__u64 start_time; /* ns, CLOCK_MONOTONIC */
+	struct task_struct *group_leader;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp, sas_ss_size; /* the stack of its signal handlers; size 0: none */
 	unsigned int sas_ss_flags;

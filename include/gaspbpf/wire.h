@@ -261,6 +261,13 @@ struct gb_life {
 	char comm[GB_COMM]; /* of the thread; GB_LIFE_EXIT and GB_LIFE_OPEN only */
 };
 
+/* The threads of a process that have made no observed call. */
+struct gb_quiet {
+	gb_u64 born; /* of the process's first thread, as the kernel keeps it: whose number it is */
+	gb_u64 run;  /* ns that they were on a processor while they were observed */
+	gb_u64 threads;
+};
+
 /* A thread that has made calls, and lives. */
 struct gb_queue {
 	gb_u32 pid, tid;

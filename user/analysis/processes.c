@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
+#include "util/format.h"
 #include "util/json.h"
 #include "util/log.h"
 #include "util/utf8.h"
@@ -27,6 +28,15 @@ static void print_command(const struct printer *p, const char *command, size_t c
 	fprintf(p->out, "%.*s..", (int)(end - command), command);
 }
 
+/* Who makes no observed call is in no table. */
+static size_t print_quiet(const struct printer *p, const struct def_process *def)
+{
+	char time[FORMAT_SIZE];
+
+	return fprintf(p->out, ", and %u more that made no observed call and ran %s", def->quiet,
+		       format_time(time, def->quiet_run));
+}
+
 static void print_process(const struct printer *p, uint32_t index)
 {
 	const struct def_process *def = &p->r->d->processes[index];
@@ -48,6 +58,8 @@ static void print_process(const struct printer *p, uint32_t index)
 	}
 	if (!p->r->d->run.only_sums)
 		columns += fprintf(p->out, ", %u %s", threads, threads == 1 ? "thread" : "threads");
+	if (def->quiet)
+		columns += print_quiet(p, def);
 	fputs(": ", p->out);
 	print_command(p, command ? log_safe(command) : "?", columns + 2);
 	if (def->has_exit && (def->exit_code & 0x7f))
@@ -87,6 +99,8 @@ static void put_processes(void *state, const struct report *r, struct json *j)
 		json_key_int_known(j, "status", p->exit_code, p->has_exit);
 		json_key_string(j, "job", p->job);
 		json_key_string(j, "node", process_node(r->d, i));
+		json_key_uint(j, "quiet_threads", p->quiet);
+		json_key_uint(j, "quiet_run_ns", p->quiet_run);
 		json_key_bool(j, "others", p->others);
 		json_key_bool(j, "has_ended", p->end);
 		json_end_object(j);

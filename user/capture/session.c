@@ -175,6 +175,20 @@ static void say_trouble(const struct capture_session *s, const struct kernel_cou
 			 (unsigned long long)counts->lost, (unsigned long long)s->totals.gaps);
 }
 
+/* What the kernel keeps by number is of the last process that had it. */
+static void count_quiet_threads(struct capture_session *s)
+{
+	for (const struct captured_process *p = s->processes.table; p; p = p->hh.next) {
+		struct def_process *def = &s->d->processes[p->index];
+		struct gb_quiet quiet;
+
+		if (!kernel_read_quiet(s->kernel, def->pid, &quiet))
+			continue;
+		def->quiet = quiet.threads;
+		def->quiet_run = quiet.run;
+	}
+}
+
 int capture_finish(struct capture_session *s)
 {
 	struct kernel_counts counts;
@@ -194,6 +208,7 @@ int capture_finish(struct capture_session *s)
 	err = capture_read_sums(s);
 	if (err)
 		log_warn("calls that are not on the timeline are missing in the profile: %s", strerror(-err));
+	count_quiet_threads(s);
 	capture_name_threads(s);
 	session_say_announced(s);
 	sum_up(s);

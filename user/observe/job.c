@@ -410,6 +410,8 @@ void job_begin(struct job *job)
 	for (size_t i = 0; i < job->definitions.nprocesses; i++)
 		job->definitions.processes[i].start = run->start;
 	kernel_set_active(job->kernel, true);
+	if (kernel_begin_quiet(job->kernel))
+		log_debug("what threads have run before they were observed is not known");
 }
 
 static bool all_left_out(const struct job *job)

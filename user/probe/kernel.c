@@ -526,9 +526,9 @@ void kernel_use_stacks(struct kernel *kernel)
 		kernel->process->bss->stacks_used = true;
 }
 
-int kernel_send_open(struct kernel *kernel)
+static int visit_tasks(const struct bpf_program *program)
 {
-	int fd = iterator_open(kernel->process->progs.open_frames);
+	int fd = iterator_open(program);
 	char buffer[64];
 
 	if (fd < 0)
@@ -537,6 +537,23 @@ int kernel_send_open(struct kernel *kernel)
 		;
 	close(fd);
 	return 0;
+}
+
+int kernel_send_open(struct kernel *kernel)
+{
+	return visit_tasks(kernel->process->progs.open_frames);
+}
+
+int kernel_begin_quiet(struct kernel *kernel)
+{
+	return visit_tasks(kernel->process->progs.quiet_begins);
+}
+
+bool kernel_read_quiet(const struct kernel *kernel, pid_t pid, struct gb_quiet *quiet)
+{
+	uint32_t key = pid;
+
+	return !bpf_map_lookup_elem(bpf_map__fd(kernel->process->maps.quiet), &key, quiet);
 }
 
 /* As show_frames writes it. */

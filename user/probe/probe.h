@@ -401,6 +401,10 @@ void kernel_set_active(struct kernel *kernel, bool active);
 void kernel_hold(struct kernel *kernel, pid_t holder);
 /* After detaching: sends the calls still in progress and the final counts of living threads to the rings. */
 int kernel_send_open(struct kernel *kernel);
+/* Of threads that make no observed call what they have run up to here is not of the observation. 0 or -errno. */
+int kernel_begin_quiet(struct kernel *kernel);
+/* After kernel_send_open(): those of the process that have made none. False: there were none, or it is not known. */
+bool kernel_read_quiet(const struct kernel *kernel, pid_t pid, struct gb_quiet *quiet);
 /* Shows the calls in progress, by thread and from the outermost on, while threads go on making them. 0 or -errno, not
  * said. */
 typedef void (*kernel_open)(void *context, const struct gb_open *open, const struct gb_span *span);

@@ -94,14 +94,14 @@ const struct field loss_fields[] = {
 	LOSS(6, unwritten), LOSS(7, summed),    LOSS(8, skipped), LOSS(9, near),      END
 };
 
-static const struct field process_fields[] = { PROCESS(1, U32, pid),        PROCESS(2, U32, parent),
-					       PROCESS(3, STRING, command), PROCESS(4, STRING, name),
-					       PROCESS(5, RANK, rank),      PROCESS(6, STRING, unit),
-					       PROCESS(7, U64, start),      PROCESS(8, U64, end),
-					       PROCESS(9, S32, exit_code),  PROCESS(10, BOOL, has_exit),
-					       PROCESS(11, RANK, ranks),    PROCESS(12, STRING, left_out),
-					       PROCESS(13, STRING, job),    PROCESS(14, BOOL, others),
-					       PROCESS(15, U32, node),      END };
+static const struct field process_fields[] = {
+	PROCESS(1, U32, pid),        PROCESS(2, U32, parent),     PROCESS(3, STRING, command),
+	PROCESS(4, STRING, name),    PROCESS(5, RANK, rank),      PROCESS(6, STRING, unit),
+	PROCESS(7, U64, start),      PROCESS(8, U64, end),        PROCESS(9, S32, exit_code),
+	PROCESS(10, BOOL, has_exit), PROCESS(11, RANK, ranks),    PROCESS(12, STRING, left_out),
+	PROCESS(13, STRING, job),    PROCESS(14, BOOL, others),   PROCESS(15, U32, node),
+	PROCESS(16, U32, quiet),     PROCESS(17, U64, quiet_run), END
+};
 
 static const struct field thread_fields[] = { THREAD(1, INDEX, process),
 					      THREAD(2, U32, tid),

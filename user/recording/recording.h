@@ -44,7 +44,9 @@ struct def_process {
 			 */
 	char *job; /* ranks of other jobs are in the recording, too: which job its rank is of; NULL: there is one only,
 		      or it is not known */
-	bool others;   /* no process, but all of which there is no more to say than what they did together */
+	bool others;    /* no process, but all of which there is no more to say than what they did together */
+	uint32_t quiet; /* its threads that have made no observed call, and are in no table; 0 in older recordings */
+	uint64_t quiet_run; /* ns that these were on a processor meanwhile */
 	uint32_t node; /* of a merged recording: where it ran, index in definitions.nodes + 1; 0: there is one only */
 };
 
