@@ -354,6 +354,15 @@ static __always_inline void count_quiet(struct task_struct *task)
 	__sync_fetch_and_add(&q->run, run);
 }
 
+static __always_inline void quiet_ends(struct task_struct *task, const struct thread_state *t)
+{
+	__u32 tid = task->pid;
+
+	if (!t && !stopped_at && is_quiet(task))
+		count_quiet(task);
+	bpf_map_delete_elem(&quiet_before, &tid);
+}
+
 /* When observation begins. */
 SEC("iter/task")
 int quiet_begins(struct bpf_iter__task *ctx)
@@ -384,12 +393,11 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	const struct signal_struct *signal = task->signal;
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
 	bool told = t && t->told;
-	__u32 pid = task->tgid, tid = task->pid, left;
+	__u32 pid = task->tgid, left;
 	__u64 now;
 
-	if (!t && !stopped_at && is_quiet(task))
-		count_quiet(task);
-	bpf_map_delete_elem(&quiet_before, &tid);
+	if (!monitoring)
+		quiet_ends(task, t);
 	t = last_teller(task, signal, t);
 	if (t) {
 		now = bpf_ktime_get_ns();

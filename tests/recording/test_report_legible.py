@@ -161,7 +161,8 @@ def test_who_waits_for_his_own_threads(tmp_path, seen):
     is known of the other one the wait is all there is, and it is said why."""
     text = composed.threads(2 if seen else 1) + composed.call(1, S, 9 * S, "pthread_join", thread=2)
     if seen:
-        text += "".join(composed.call(2, at * S, at * S + 10, "pthread_mutex_trylock", mutex=16 * at) for at in range(2, 9))
+        text += "".join(composed.call(2, at * S, at * S + 10, "pthread_mutex_trylock", mutex=16 * at)
+                        for at in range(2, 9))
     recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
     hot = [finding for finding in told(recording)["findings"] if finding["kind"] == "hot_event"]
     assert len(hot) == (not seen)
