@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that make no observed call are in no table: how many there are, and what they ran, is said of their process."""
+"""Threads that make no observed call are in no table: how many there are, and what they ran, is said of their
+process."""
 import json
 import signal
 import subprocess
