@@ -10,6 +10,7 @@
 #include "util/utf8.h"
 
 #define PROCESSES_SHOWN 8
+#define QUIET_PART 1000  /* of the time observed: threads that ran less are not worth a line's room */
 #define COMMAND_LEAST 20 /* columns: in less it would say nothing */
 
 /* On a terminal, what fits into the line; columns: of it that are taken. */
@@ -58,7 +59,7 @@ static void print_process(const struct printer *p, uint32_t index)
 	}
 	if (!p->r->d->run.only_sums)
 		columns += fprintf(p->out, ", %u %s", threads, threads == 1 ? "thread" : "threads");
-	if (def->quiet)
+	if (def->quiet_run > (def->end ?: p->r->d->run.end) / QUIET_PART - def->start / QUIET_PART)
 		columns += print_quiet(p, def);
 	fputs(": ", p->out);
 	print_command(p, command ? log_safe(command) : "?", columns + 2);
