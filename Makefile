@@ -131,7 +131,8 @@ $(BUILD)/unit/pass_test: tests/unit/pass_test.c tests/fuzz/shared/kernel.c tests
 # those that play the capture, or the kernel
 wraps = $(addprefix -Wl$(comma)--wrap=,$(1))
 $(BUILD)/unit/live_test: LDFLAGS += $(call wraps,capture_add_sink capture_drain capture_visit_open capture_read_sums capture_visit_threads clock_monotonic)
-$(BUILD)/unit/top_test: LDFLAGS += $(call wraps,live_threads live_thread live_process live_interval live_since live_now)
+$(BUILD)/unit/top_test: LDFLAGS += $(call wraps,live_threads live_thread live_process live_interval live_since live_now live_ended_events \
+	live_ended_event)
 $(BUILD)/unit/scripts_test: LDFLAGS += $(call wraps,script_reader_new script_reader_free script_take looks_take)
 $(BUILD)/unit/tally_test: LDFLAGS += $(call wraps,kernel_read_sums kernel_forget_sum kernel_sums_forgotten kernel_changes site_price)
 

@@ -26,6 +26,7 @@ static struct {
 	struct live_thread threads[THREADS_HERE];
 	struct live_event events[THREADS_HERE][2];
 	struct live_figures figures[PROCESSES_HERE];
+	struct live_event ended; /* of rank 0 */
 	struct definitions d;
 	struct top top;
 } job;
@@ -36,6 +37,18 @@ const struct live_figures *__wrap_live_process(const struct live *live, uint32_t
 uint64_t __wrap_live_interval(const struct live *live);
 uint64_t __wrap_live_since(const struct live *live);
 uint64_t __wrap_live_now(const struct live *live);
+size_t __wrap_live_ended_events(const struct live *live, uint32_t process);
+const struct live_event *__wrap_live_ended_event(const struct live *live, uint32_t process, size_t index);
+
+size_t __wrap_live_ended_events(const struct live *live, uint32_t process)
+{
+	return process == 1 && job.ended.all.calls;
+}
+
+const struct live_event *__wrap_live_ended_event(const struct live *live, uint32_t process, size_t index)
+{
+	return &job.ended;
+}
 
 size_t __wrap_live_threads(const struct live *live)
 {
@@ -201,6 +214,18 @@ static void events_of_all_threads_of_a_process(void **state)
 	free(events);
 	row.thread = 77;
 	assert_null(top_events(&job.top, &row, &count));
+	assert_null(top_ended_events(&job.top, 1, &count));
+	job.ended = (struct live_event){ .event = GET, .probe = GET, .site = NO_INDEX, .all = { .calls = 9 } };
+	row.thread = NO_INDEX;
+	events = top_events(&job.top, &row, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(events[0].now.calls, 5);
+	assert_int_equal(events[0].all.calls, 9);
+	free(events);
+	events = top_ended_events(&job.top, 1, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(events[0].all.calls, 9);
+	free(events);
 }
 
 /* A line is never wider than the terminal; the name comes first, and the groups with most time are the last to go. */
