@@ -2,8 +2,8 @@
 // The data of the page: what the exporter (user/export/page) has put into it, decoded into typed arrays.
 //
 // A block is an element <script type="application/x-gaspbpf" id="gaspbpf-NAME"> with a gzip stream in base64. `facts`
-// and `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows` and `path`
-// come after it. Columns of numbers are LEB128 varints, differences where they are sorted.
+// and `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows`, `path`
+// and `series` come after it. Columns of numbers are LEB128 varints, differences where they are sorted.
 import { pause, slices } from './dom.js';
 
 export class Damaged extends Error {}
@@ -215,7 +215,7 @@ export async function loadFirst() {
   if (!facts || !report) return null;
   if (facts.format !== 1) throw new Damaged(`this file has a format that its script does not know (${facts.format})`);
   facts.length = Math.max(1, facts.end_ns - facts.start_ns);
-  return { facts, report, calls: null, bins: null, arrows: null, path: null };
+  return { facts, report, calls: null, bins: null, arrows: null, path: null, series: null };
 }
 
 /** The rest of it, into the same object. */
@@ -228,5 +228,6 @@ export async function loadRest(data) {
   const arrows = await block('arrows');
   if (arrows) data.arrows = await readArrows(arrows, data.facts);
   data.path = await json('path');
+  data.series = await json('series');
   return data;
 }

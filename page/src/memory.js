@@ -1,83 +1,76 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Memory: who has how much, what grows, which lines it comes from.
-import { axis, chart } from './charts.js';
-import { bytes, rate, several, short, time } from './figures.js';
-import { h, legend } from './make.js';
+import { curves } from './curves.js';
+import { bytes, rate, several, time } from './figures.js';
+import { h } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
 
-const colours = ['group-data', 'group-wait', 'group-task', 'group-lock', 'group-coll', 'group-io'];
 const leaks = { none: '-', suspected: 'leak?', unknown: 'not known' };
 
-/** What is known of a heap over time: its begin, the end of its first fifth, its high water and its end. */
-function pointsOf(heap, start, end) {
-  const all = [
-    [start, 0],
-    [heap.steady_from_ns, heap.steady_live_bytes],
-    [heap.high_water_ns, heap.high_water_bytes],
-    [end, heap.live_bytes],
-  ];
-  return all.filter(([at, value]) => at != null && value != null && at >= start).sort((a, b) => a[0] - b[0]);
-}
-
-function overTime(app, people, heaps, { start_ns: start, end_ns: end }) {
-  const drawn = [...heaps].sort((a, b) => b.high_water_bytes - a.high_water_bytes).slice(0, colours.length);
-  const lines = drawn.map((heap) => pointsOf(heap, start, end));
-  const xs = [...new Set(lines.flatMap((line) => line.map(([at]) => at)))].sort((a, b) => a - b);
-  const ys = lines.map((line) => xs.map((x) => line.find(([at]) => at === x)?.[1] ?? null));
-  const name = (heap) => `${heap.rank != null ? people.rank(heap.rank) : people.process(heap.pid)}, ${heap.heap}`;
-  return [
-    h(
-      'h3',
-      {},
-      'Live bytes over time (only the marked points are known: after the first fifth, at the most, at the end)',
-    ),
-    chart(app, {
-      label: `Live bytes over time of ${several(drawn.length, 'heap')}`,
-      height: 220,
-      data: () => [xs.map((x) => (x - start) / 1e9), ...ys],
-      read: (i) =>
-        `at ${time(xs[i] - start)}: ${drawn
-          .map((heap, k) => (ys[k][i] != null ? `${name(heap)} ${bytes(ys[k][i])}` : null))
-          .filter(Boolean)
-          .join('; ')}`,
-      options: () => ({
-        scales: { x: { time: false }, y: { range: (u, low, high) => [0, high * 1.05 || 1] } },
-        axes: [
-          axis(app, { values: (u, marks) => marks.map((s) => short(time(s * 1e9))) }),
-          axis(app, { size: 80, values: (u, marks) => marks.map(bytes) }),
-        ],
-        series: [
-          {},
-          ...drawn.map((heap, k) => ({
-            stroke: app.colour(colours[k]),
-            width: 1.5,
-            dash: [5, 4],
-            spanGaps: true,
-            points: { show: true, size: 7, fill: app.colour(colours[k]) },
-          })),
-        ],
-      }),
+/** A line for each heap, the one with the most first. Before the first block there is none. */
+function overTime(app, people, heaps, data) {
+  const { facts, series } = data;
+  const own = (series?.series ?? []).filter(({ what }) => what === 'memory');
+  const name = (heap) =>
+    heap.pid == null && heap.rank == null
+      ? `all ranks, ${heap.heap}`
+      : `${heap.rank != null ? people.rank(heap.rank) : people.process(heap.pid)}, ${heap.heap}`;
+  const lines = [...heaps]
+    .sort((a, b) => b.high_water_bytes - a.high_water_bytes)
+    .map((heap) => {
+      const found = own.find(({ pid, model }) => pid === heap.pid && model === heap.heap);
+      return (
+        found && {
+          name: name(heap),
+          at: [0, ...found.at_ns],
+          values: [0, ...found.values],
+          mark: heap.high_water_ns == null ? null : people.since(heap.high_water_ns),
+          means: `at most ${heap.exact ? '' : '~'}${bytes(heap.high_water_bytes)}, at ${time(people.since(heap.high_water_ns))}`,
+        }
+      );
+    })
+    .filter(Boolean);
+  if (!lines.length) return h('p', { class: 'muted' }, 'No block was seen to be allocated or freed.');
+  return h(
+    'div',
+    {},
+    h('h3', {}, 'Live bytes over time (a dot: the most)'),
+    curves(app, {
+      lines,
+      what: 'Heaps',
+      label: 'Live bytes over time',
+      text: bytes,
+      length: facts.length,
+      go: (ns) => app.goto(app.timeline?.lane ?? 0, ns - facts.length / 100, ns + facts.length / 100),
     }),
-    legend(drawn.map((heap, k) => ({ colour: `var(--${colours[k]})`, label: name(heap) }))),
-  ];
+    h(
+      'p',
+      { class: 'muted' },
+      `Of each ${time(series.slot_ns)} the least, the most and the last are in the picture, as they were.` +
+        (series.left_out ? ` ${several(series.left_out, 'change')} of further heaps are not in it.` : ''),
+    ),
+  );
 }
 
 export const memory = {
   id: 'memory',
   title: 'Memory',
   needs: ({ report }) => Boolean(report.memory?.heaps?.length),
-  render(section, { report }, app) {
+  render(section, data, app) {
+    const { report } = data;
     const people = new People(report);
     const { heaps, sites = [] } = report.memory;
     const exact = (n, heap) => `${heap.exact ? '' : '~'}${bytes(n)}`;
+    const later = h('div', { class: 'later' });
+    app.loaded.then(() => later.append(overTime(app, people, heaps, data)));
     section.append(
       h(
         'p',
         { class: 'intro' },
         'Blocks that were allocated while it was observed. What was there before is not known until it is freed.',
       ),
-      ...overTime(app, people, heaps, report.recording),
+      later,
       table(app, {
         name: 'memory.heaps',
         caption: 'Heaps (high water: the most that was alive; growth: where it is steady)',

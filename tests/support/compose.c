@@ -34,6 +34,10 @@
  *
  * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
  *
+ * queue TID FROM TO QUEUED RUN: in this interval it waited so long for a processor, and ran so long
+ *
+ * looked TIME: up to then it was looked for that
+ *
  * window PID FROM TO AFTER [MODEL...]: in which calls of the process were not seen; of these models
  *
  * floor NS: so much of each call is the probe's own time, by the calibration; before the calls
@@ -557,6 +561,19 @@ static void add_scheduled(const char *text)
 	t->cpu = cpu;
 }
 
+static void add_queue(const char *text)
+{
+	unsigned long tid, from, to, queued, run;
+	uint32_t index;
+
+	if (sscanf(text, "%lu %lu %lu %lu %lu", &tid, &from, &to, &queued, &run) != 5)
+		fail("queue TID FROM TO QUEUED RUN");
+	index = definitions_add_queue(&d);
+	if (index == NO_INDEX)
+		fail("out of memory");
+	d.queues[index] = (struct def_queue){ thread_of(tid), at(from), at(to), queued, run };
+}
+
 static void set_cost(uint32_t thread, uint64_t cost, uint64_t system)
 {
 	d.threads[thread].cost = cost;
@@ -628,6 +645,10 @@ int main(int argc, char **argv)
 			d.probes[probe_of(symbol)].cost_ns = a;
 		else if (sscanf(line, "cost %lu %ld %ld", &a, &b, &c) == 3)
 			set_cost(thread_of(a), b, c);
+		else if (!strncmp(line, "queue ", 6))
+			add_queue(line + 6);
+		else if (sscanf(line, "looked %lu", &a) == 1)
+			d.run.queues_until = at(a);
 		else if (!strncmp(line, "chain ", 6))
 			add_chain(line + 6);
 		else if (!strncmp(line, "text ", 5))

@@ -2,9 +2,7 @@
 /*
  * chrome_counters.c - what changes over time: what is on its way, what was lost, what the probes cost.
  *
- * A value may change as often as there are calls, and no viewer shows that. So time is cut into slots, and of each slot
- * of a series no more is put than the least, the largest and the last value, each when it was so: what changes less
- * often than that is exact. Of several changes at one moment the last one counts.
+ * How a value that changes often has few points: series.h.
  *
  * Messages and holes come in no order of time, so they wait in a file that sorts them. The price of a call is known of
  * its probe (calibration): it goes to the slot in which the call began.
@@ -40,7 +38,7 @@ struct chrome_counters {
 	const struct definitions *d;
 	struct chrome_tracks *tracks;
 	struct json *json;
-	uint64_t from, to, width; /* ns */
+	struct series_slots slots;
 	size_t nslots;
 	struct levels *levels; /* by process */
 	int spare;
@@ -50,61 +48,29 @@ struct chrome_counters {
 
 /* --- series ----------------------------------------------------------------------- */
 
-static void put_value(struct chrome_counters *c, struct chrome_series *s, const struct chrome_value *value)
-{
-	if (s->any_put && (value->time <= s->put.time || value->value == s->put.value))
-		return;
-	chrome_put_count(c->json, s->pid, s->name, s->unit, since_start(c->d, value->time), value->value);
-	s->put = *value;
-	s->any_put = true;
-}
+struct putting {
+	struct chrome_counters *counters;
+	const struct chrome_series *series;
+};
 
-/* The slot is over. */
-static void put_slot(struct chrome_counters *c, struct chrome_series *s)
+static int put_value(void *of, const struct series_value *value)
 {
-	bool least_first = s->least.time < s->most.time;
+	const struct putting *p = of;
+	const struct chrome_series *s = p->series;
 
-	if (!s->any)
-		return;
-	put_value(c, s, least_first ? &s->least : &s->most);
-	put_value(c, s, least_first ? &s->most : &s->least);
-	put_value(c, s, &s->now);
-	s->any = false;
-}
-
-/* What it is now, it is for a while. */
-static void keep_value(struct chrome_counters *c, struct chrome_series *s)
-{
-	s->slot = (s->now.time - c->from) / c->width; /* the same as before, where there is any */
-	if (!s->any || s->now.value < s->least.value)
-		s->least = s->now;
-	if (!s->any || s->now.value > s->most.value)
-		s->most = s->now;
-	s->any = true;
+	chrome_put_count(p->counters->json, s->pid, s->name, s->unit, since_start(p->counters->d, value->time),
+			 value->value);
+	return 0;
 }
 
 void chrome_series_set(struct chrome_counters *c, struct chrome_series *s, uint64_t time, uint64_t value)
 {
-	if (time > c->to)
-		return;
-	if (time < c->from)
-		time = c->from;
-	if (s->some && time > s->now.time) {
-		keep_value(c, s);
-		if ((time - c->from) / c->width != s->slot)
-			put_slot(c, s);
-	}
-	s->now = (struct chrome_value){ s->some && time < s->now.time ? s->now.time : time, value };
-	s->some = true;
+	series_set(&c->slots, &s->values, &(struct putting){ c, s }, time, value);
 }
 
 void chrome_series_end(struct chrome_counters *c, struct chrome_series *s)
 {
-	if (!s->some)
-		return;
-	keep_value(c, s);
-	put_slot(c, s);
-	s->some = false;
+	series_end(&c->slots, &s->values, &(struct putting){ c, s });
 }
 
 /* --- what is told of --------------------------------------------------------------- */
@@ -115,13 +81,13 @@ static void choose_slots(struct chrome_counters *c, struct recording *recording)
 	const struct def_run *run = &c->d->run;
 	size_t nslots = CELLS_MOST / (c->d->nprocesses + 1);
 
-	recording_chosen_time(recording, &c->from, &c->to);
-	if (c->from < run->start)
-		c->from = run->start;
-	if (run->end > c->from && c->to > run->end)
-		c->to = run->end;
+	recording_chosen_time(recording, &c->slots.from, &c->slots.to);
+	if (c->slots.from < run->start)
+		c->slots.from = run->start;
+	if (run->end > c->slots.from && c->slots.to > run->end)
+		c->slots.to = run->end;
 	c->nslots = nslots < SLOTS_LEAST ? SLOTS_LEAST : nslots > SLOTS_MOST ? SLOTS_MOST : nslots;
-	c->width = c->to > c->from ? (c->to - c->from) / c->nslots + 1 : 1;
+	c->slots.width = c->slots.to > c->slots.from ? (c->slots.to - c->slots.from) / c->nslots + 1 : 1;
 }
 
 struct chrome_counters *chrome_counters_new(struct recording *recording, struct chrome_tracks *tracks,
@@ -135,6 +101,7 @@ struct chrome_counters *chrome_counters_new(struct recording *recording, struct 
 	c->d = recording_definitions(recording);
 	c->tracks = tracks;
 	c->json = json;
+	c->slots.put = put_value;
 	choose_slots(c, recording);
 	c->levels = calloc(c->d->nprocesses + 1, sizeof(*c->levels));
 	c->spare = file_temporary();
@@ -162,7 +129,7 @@ void chrome_counters_free(struct chrome_counters *c)
 int chrome_counters_call(struct chrome_counters *c, const struct span *span)
 {
 	uint32_t process = c->d->threads[span->thread].process, price = c->d->probes[span->probe].cost_ns;
-	uint64_t slot = span->start > c->from ? (span->start - c->from) / c->width : 0;
+	uint64_t slot = span->start > c->slots.from ? (span->start - c->slots.from) / c->slots.width : 0;
 
 	if (!price || process >= c->d->nprocesses)
 		return 0;
@@ -227,7 +194,7 @@ static int take_change(void *context, const struct sorted_record *record)
 	of->has_messages += record->what == SENT ? 1 : -1;
 	of->has_bytes += record->what == SENT ? record->number : -record->number;
 	chrome_series_set(c, &of->messages, record->time, of->has_messages);
-	if (of->has_bytes || of->bytes.some) /* else no size is known */
+	if (of->has_bytes || of->bytes.values.some) /* else no size is known */
 		chrome_series_set(c, &of->bytes, record->time, of->has_bytes);
 	return c->json->error;
 }
@@ -237,12 +204,12 @@ static void put_cost(struct chrome_counters *c, uint64_t pid, const uint64_t *co
 {
 	for (size_t i = 0; i <= c->nslots; i++) {
 		uint64_t now = i < c->nslots ? cost[i] : 0, before = i ? cost[i - 1] : UINT64_MAX;
-		uint64_t time = c->from + i * c->width;
+		uint64_t time = c->slots.from + i * c->slots.width;
 
 		if (now == before)
 			continue;
 		chrome_put_share(c->json, pid, "cost of the probes", "percent of a processor",
-				 since_start(c->d, time < c->to ? time : c->to), 100.0 * now / c->width);
+				 since_start(c->d, time < c->slots.to ? time : c->slots.to), 100.0 * now / c->slots.width);
 	}
 }
 

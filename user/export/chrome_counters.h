@@ -6,18 +6,14 @@
 #define GASPBPF_EXPORT_CHROME_COUNTERS_H
 
 #include "export/chrome_tracks.h"
+#include "export/series.h"
 #include "recording/recording.h"
 
 /* One value of a process, or of the job. Zero but for the first three at first. */
 struct chrome_series {
 	uint64_t pid;
 	const char *name, *unit;
-	uint64_t slot; /* of time, that is under way */
-	bool some;     /* there were values: */
-	struct chrome_value {
-		uint64_t time, value;
-	} now, least, most, put; /* what it is; of the slot; what was put last */
-	bool any, any_put;       /* there are least and most; put is there */
+	struct series values;
 };
 
 struct chrome_counters;

@@ -37,10 +37,11 @@ struct page {
 	struct spool *spool;
 	struct reporter *reporter;
 	struct page_shell shell;
-	struct block report, facts;
+	struct block report, facts, series;
 	struct survey survey;
 	struct page_arrows arrows;
 	struct page_path *path;
+	struct page_levels *levels;
 	struct drawing drawing;
 	double call_bytes; /* of a call in the file, as far as is known */
 	uint32_t nbins;
@@ -65,11 +66,20 @@ static int print_report(struct page *p)
 
 	if (!to)
 		return -ENOMEM;
+	block_begin(&p->report, p->spool);
 	error = reporter_print_json(p->reporter, to);
 	if (fclose(to) && !error)
 		error = -errno;
 	ended = block_end(&p->report);
 	return ended ? ended : error;
+}
+
+static int make_report_blocks(struct page *p)
+{
+	uint64_t start, end;
+
+	reporter_times(p->reporter, &start, &end);
+	return print_report(p) ?: page_levels_end(p->levels, start, &p->series, p->spool);
 }
 
 /* Of all of the recording: what is chosen is the part of the timeline that is shown. */
@@ -79,21 +89,22 @@ static int make_report(struct page *p)
 
 	p->whole = recording_whole(p->recording);
 	p->reporter = p->whole ? reporter_new() : NULL;
-	if (!p->reporter)
+	p->levels = p->whole ? page_levels_new(recording_definitions(p->whole)) : NULL;
+	if (!p->reporter || !p->levels)
 		return -ENOMEM;
-	block_begin(&p->report, p->spool);
+	reporter_watch(p->reporter, &(struct report_watch){ page_levels_note, p->levels });
 	error = reporter_read(p->reporter, p->whole);
 	if (!error)
 		error = reporter_finish(p->reporter);
-	return error ? error : print_report(p);
+	return error ? error : make_report_blocks(p);
 }
 
 /* --- what fits ----------------------------------------------------------------------- */
 
 static uint64_t size_without_calls(const struct page *p)
 {
-	return p->shell.sizes[0] + p->shell.sizes[1] + p->shell.sizes[2] + p->report.bytes + p->arrows.block.bytes +
-	       p->path->block.bytes + 1024; /* the blocks' tags */
+	return p->shell.sizes[0] + p->shell.sizes[1] + p->shell.sizes[2] + p->report.bytes + p->series.bytes +
+	       p->arrows.block.bytes + p->path->block.bytes + 1024; /* the blocks' tags */
 }
 
 static uint64_t room_for_calls(const struct page *p)
@@ -239,6 +250,8 @@ static int put_page(struct page *p)
 		error = put_block(p, "arrows", &p->arrows.block);
 	if (!error && p->path->known)
 		error = put_block(p, "path", &p->path->block);
+	if (!error && p->series.bytes)
+		error = put_block(p, "series", &p->series);
 	return error ? error : output_write(p->out, shell->parts[2], shell->sizes[2]);
 }
 
@@ -303,6 +316,8 @@ static int page_write_within(struct recording *recording, int fd, int spare, con
 		say_what_is_left_out(p, name);
 	forget_try(p);
 	block_free(&p->report);
+	block_free(&p->series);
+	page_levels_free(p->levels);
 	block_free(&p->arrows.block);
 	page_path_free(p->path);
 	survey_free(&p->survey);

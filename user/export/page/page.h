@@ -14,6 +14,7 @@
 
 #include "account/account.h"
 #include "analysis/report.h"
+#include "analysis/told.h"
 #include "export/spool.h"
 #include "simulate/relations.h"
 #include "util/json.h"
@@ -159,6 +160,19 @@ int page_path_work(struct page_path *path, const struct related_work *work);
 /* whole: of which threads the calls were. 0 or -errno. */
 int page_path_end(struct page_path *path, const struct definitions *whole, struct spool *spool);
 void page_path_free(struct page_path *path);
+
+/* --- what goes up and down (levels.c) ---------------------------------------------------- */
+
+struct page_levels;
+/* d: of all of the recording. NULL: out of memory. */
+struct page_levels *page_levels_new(const struct definitions *d);
+/* A report_level_fn. */
+void page_levels_note(void *levels, enum report_level level, uint32_t process, uint32_t probe, uint64_t time,
+		      uint64_t value);
+/* Into *block, which stays as it is where there was nothing. start: ns, of the report. 0 or -errno; block_free() after
+ * either. */
+int page_levels_end(struct page_levels *levels, uint64_t start, struct block *block, struct spool *spool);
+void page_levels_free(struct page_levels *levels);
 
 /* --- arrows (arrows.c) -------------------------------------------------------------- */
 
