@@ -37,7 +37,10 @@ export function joined(lines, length) {
   return [xs, ys];
 }
 
-function picture(app, { lines, label, text, length, go }) {
+/** Marks of an axis of bytes. */
+export const POWERS = Array.from({ length: 60 }, (_, i) => 2 ** i);
+
+function picture(app, { lines, label, text, steps, length, go }) {
   const [xs, ys] = joined(lines, length);
   const marks = lines.map(({ mark }) => (mark == null ? -1 : xs.indexOf(mark)));
   return h(
@@ -58,7 +61,7 @@ function picture(app, { lines, label, text, length, go }) {
         scales: { x: { time: false, range: [0, length / 1e9] }, y: { range: (u, low, high) => [0, high * 1.05 || 1] } },
         axes: [
           axis(app, { values: (u, all) => all.map((s) => short(time(s * 1e9))) }),
-          axis(app, { size: 80, values: (u, all) => all.map(text) }),
+          axis(app, { size: 80, values: (u, all) => all.map(text), ...(steps ? { incrs: steps } : {}) }),
         ],
         series: [
           {},
@@ -84,9 +87,9 @@ function picture(app, { lines, label, text, length, go }) {
 
 /**
  * lines: [{ name, at (ns since the beginning), values, mark (the time of its most), means }], those that matter most
- * first; text(value), length (ns, of the run), go(ns): what a click does.
+ * first; text(value), steps (of the marks of its axis), length (ns, of the run), go(ns): what a click does.
  */
-export function curves(app, { lines, what, label, text, length, go }) {
+export function curves(app, { lines, what, label, text, steps, length, go }) {
   const draw = (some) =>
     picture(app, { lines: some, label: `${label}: ${some.map(({ name }) => name).join(', ')}`, text, length, go });
   if (lines.length <= TOGETHER) return [draw(lines)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Memory: who has how much, what grows, which lines it comes from.
-import { curves } from './curves.js';
+import { curves, POWERS } from './curves.js';
 import { bytes, rate, several, time } from './figures.js';
 import { h } from './make.js';
 import { People } from './people.js';
@@ -41,6 +41,7 @@ function overTime(app, people, heaps, data) {
       what: 'Heaps',
       label: 'Live bytes over time',
       text: bytes,
+      steps: POWERS,
       length: facts.length,
       go: (ns) => app.goto(app.timeline?.lane ?? 0, ns - facts.length / 100, ns + facts.length / 100),
     }),

@@ -48,10 +48,40 @@ function iterations(data, of) {
   return step > 1 ? all.filter((_, i) => i % step === 0) : all;
 }
 
+/**
+ * What is drawn: { from, to (ns since the beginning), lasts, of (how many), least, most, number }, by time. Each iteration
+ * where the report has it, or else the page its calls; else so many together as the report keeps.
+ */
+export function drawn(data, of) {
+  const start = data.report.recording.start_ns;
+  const steps = (of.steps ?? []).map((step, i, all) => ({
+    from: Math.max(0, (step.iterations > 1 ? (all[i - 1]?.end_ns ?? 0) : step.end_ns - step.mean_ns) - start),
+    to: step.end_ns - start,
+    lasts: step.mean_ns,
+    of: step.iterations,
+    least: step.min_ns,
+    most: step.max_ns,
+    number: step.first + 1,
+  }));
+  if (steps.length && steps[0].of > 1) steps[0].from = Math.max(0, steps[0].to - steps[0].lasts * steps[0].of);
+  if (steps.every(({ of: n }) => n === 1) && steps.length) return steps;
+  const single = iterations(data, of).map(({ from, to }) => ({ from, to, lasts: to - from, of: 1 }));
+  return single.length ? single : steps;
+}
+
+function stepWords(step) {
+  const { from, lasts, of, least, most, number } = step;
+  if (of === 1) return `at ${time(from)}: ${number ? `iteration ${number}` : 'an iteration'} of ${time(lasts)}`;
+  return (
+    `at ${time(from)}: iterations ${number} to ${number + of - 1}, ${time(lasts)} on average, ` +
+    `${time(least)} to ${time(most)}`
+  );
+}
+
 /** Iterations as points, the median of each phase as a line, outliers as marks. */
 function plot(app, data, people, of) {
   const start = data.report.recording.start_ns;
-  const points = iterations(data, of);
+  const points = drawn(data, of);
   const outliers = (of.outliers ?? []).map((one) => ({
     from: one.start_ns - start,
     to: one.end_ns - start,
@@ -62,37 +92,41 @@ function plot(app, data, people, of) {
   const medianAt = (ns) =>
     parts.find(({ from_ns: from, to_ns: to }) => ns >= from - start && ns <= to - start)?.median_ns ?? null;
   const xs = [
-    ...points.map(({ from }) => ({ x: from, iteration: true })),
+    ...points.map((point) => ({ x: point.from, point })),
     ...outliers.map((o) => ({ x: o.from, out: o })),
     ...parts.flatMap(({ from_ns: from, to_ns: to }) => [{ x: from - start }, { x: to - start - 1 }]),
   ].sort((a, b) => a.x - b.x);
-  const lasting = new Map(points.map(({ from, to }) => [from, to - from]));
-  const rows = xs.map(({ x, out, iteration }) => [
+  const rows = xs.map(({ x, out, point }) => [
     x / 1e9,
-    iteration ? lasting.get(x) : null,
+    point?.most ?? null,
+    point?.least ?? null,
+    point?.lasts ?? null,
     medianAt(x),
     out?.lasts ?? null,
   ]);
   const who = of.threads[0];
+  const hidden = { stroke: app.colour('accent'), width: 0, spanGaps: true, points: { show: false } };
   return chart(app, {
     label:
       `How long iterations took, over time: ${several(of.iterations, 'iteration')}, ` +
       `${time(of.mean_ns)} on average, ${several(outliers.length, 'outlier')}`,
     height: 260,
-    data: () => [0, 1, 2, 3].map((column) => rows.map((row) => row[column])),
-    read: (i) =>
-      rows[i][3] != null
-        ? `outlier, iteration ${xs[i].out.one.number + 1}, at ${time(xs[i].x)}: ${time(rows[i][3])} ` +
-          `instead of ${time(xs[i].out.one.median_ns)}`
-        : rows[i][1] != null
-          ? `at ${time(xs[i].x)}: an iteration of ${time(rows[i][1])}`
-          : `at ${time(xs[i].x)}: median ${time(rows[i][2])}`,
+    data: () => rows[0].map((_, column) => rows.map((row) => row[column])),
+    read: (i) => {
+      const { x, out, point } = xs[i];
+      if (out)
+        return (
+          `outlier, iteration ${out.one.number + 1}, at ${time(x)}: ${time(out.lasts)} ` +
+          `instead of ${time(out.one.median_ns)}`
+        );
+      return point ? stepWords(point) : `at ${time(x)}: median ${time(rows[i][4])}`;
+    },
     go: (i) =>
       app.gotoInstance({
         pid: who.pid,
         tid: who.tid,
         start_ns: start + xs[i].x,
-        end_ns: start + xs[i].x + (rows[i][3] ?? rows[i][1] ?? of.mean_ns),
+        end_ns: start + (xs[i].out?.to ?? xs[i].point?.to ?? xs[i].x + of.mean_ns),
       }),
     options: () => ({
       scales: { x: { time: false }, y: { range: (u, low, high) => [0, high * 1.05 || 1] } },
@@ -100,8 +134,11 @@ function plot(app, data, people, of) {
         axis(app, { values: (u, marks) => marks.map((s) => short(time(s * 1e9))) }),
         axis(app, { size: 80, values: (u, marks) => marks.map((ns) => short(time(ns))) }),
       ],
+      bands: [{ series: [1, 2], fill: `${app.colour('accent')}40` }],
       series: [
         {},
+        hidden,
+        hidden,
         {
           stroke: app.colour('accent'),
           width: 0,
@@ -153,8 +190,7 @@ export function longer(people, of) {
 function outlierWords(report, of) {
   const all = of.outliers?.length ?? 0;
   const told = report.findings?.find(
-    ({ kind, event, evidence }) =>
-      kind === 'outlier_iterations' && event === of.name && evidence?.of === of.iterations,
+    ({ kind, event, evidence }) => kind === 'outlier_iterations' && event === of.name && evidence?.of === of.iterations,
   )?.evidence.times;
   if (!all) return null;
   return h(
@@ -243,6 +279,10 @@ function one(app, data, people, of) {
   const place = h('div', { class: 'later' });
   const all = of.by_job ? ', of all threads together' : '';
   app.loaded.then(() => place.append(plot(app, data, people, of)));
+  const each = of.steps?.length && of.steps.every(({ iterations: n }) => n === 1);
+  const words =
+    `how long it took${of.threads.length > 1 ? (each ? all : ` on ${people.thread(drawnOf(of))}`) : ''}, by when it ` +
+    `began${each ? '' : '; where the calls are not in the page: of some together the mean, the shortest to the longest'}`;
   return [
     h(
       'p',
@@ -258,7 +298,7 @@ function one(app, data, people, of) {
       {
         colour: 'var(--accent)',
         label: 'iteration',
-        means: `how long it took${of.threads.length > 1 ? ` on ${people.thread(drawnOf(of))}` : ''}, by when it began`,
+        means: words,
       },
       { colour: 'var(--muted)', label: 'median', means: `of each phase${all}` },
       ...(of.outliers?.length

@@ -10,6 +10,7 @@ import { Moving } from './timeline_moves.js';
 import { headOf } from './timeline_picture.js';
 import { arrowsOf, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
+import { queuesOf } from './timeline_queues.js';
 import { find } from './timeline_search.js';
 
 const BESIDE = 490; // CSS pixels: what the section has above and below the lanes; all of it fits into a window
@@ -32,6 +33,7 @@ class Timeline extends Moving {
       range: null,
       found: null,
     });
+    this.queues = data.queues = queuesOf(data);
     this.shown = Uint8Array.from(data.facts.groups, () => 1);
     this.groupOf = Uint8Array.from(data.facts.events, (event) => event.group);
     this.marks = { arrows: true, path: false };
@@ -107,6 +109,14 @@ class Timeline extends Moving {
             { class: 'tl-key' },
             element('i', { class: 'swatch hatched' }),
             ' not in this file one by one',
+          )
+        : null,
+      this.queues.any
+        ? element(
+            'span',
+            { class: 'tl-key', title: 'as far as it was looked at, some times a second' },
+            element('i', { class: 'swatch starved' }),
+            ' below a lane: could run, and had no CPU',
           )
         : null,
       head ? element('span', { class: 'tl-key' }, `bars are named without ${plain(head)}`) : null,
@@ -234,7 +244,7 @@ class Timeline extends Moving {
       this.names.title = one
         ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.all ?? one.calls)} calls, ` +
           `${format.count(one.calls)} of them in this file` +
-          `${one.lost ? `, ${format.count(one.lost)} lost` : ''}`
+          `${one.lost ? `, ${format.count(one.lost)} lost` : ''}${this.lacked(lane)}`
         : '';
     });
     this.overview.addEventListener('pointerdown', (event) => this.grabOverview(event));
@@ -264,6 +274,14 @@ class Timeline extends Moving {
       await this.runSearch();
       this.nextMatch(1);
     });
+  }
+
+  /** Of all of the thread's time. */
+  lacked(lane) {
+    const of = this.data.report?.threads?.[this.data.facts.lanes[lane].thread];
+    return of?.run_queue_ns != null && of.observed_ns
+      ? `\nhad no CPU for ${format.percent(Math.min(1, of.run_queue_ns / of.observed_ns))} of its time`
+      : '';
   }
 
   // --- selecting

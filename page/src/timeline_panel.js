@@ -3,6 +3,7 @@
 import { element, fill, plain } from './dom.js';
 import * as format from './format.js';
 import { makeRoom } from './timeline_paint.js';
+import { queueAt, queuedIn, queueText } from './timeline_queues.js';
 import { addLeftOut, addSelfTimes, inProgress, leftOutAt, lowerBound, ownTime } from './timeline_calls.js';
 
 const ENDS = [
@@ -169,6 +170,7 @@ export function showCall(panel, data, i, app) {
     addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums),
   );
   const up = calls.parent[i];
+  const queue = queueAt(data.queues, at, calls.start[i] + calls.duration[i] / 2);
   fill(
     panel,
     element(
@@ -218,6 +220,9 @@ export function showCall(panel, data, i, app) {
             `about ${format.count(left)} calls of this thread shorter than ` +
               `${format.time(facts.calls.shorter_than_ns)}, not in this file`,
           )
+        : null,
+      queue
+        ? row('CPU', `the thread ${queueText(queue)}: some of the call's time may be that`)
         : null,
       into.length ? row('Waited for', arrowRows(data, into, i, app)) : null,
       from.length ? row('Waited for by', arrowRows(data, from, -1, app)) : null,
@@ -300,6 +305,18 @@ function splitTable(data, { sums, own, about }, span, some, app) {
   );
 }
 
+/** Who had no CPU in that time: the three with the most. */
+function lacking(data, from, to) {
+  const found = data.facts.lanes
+    .map((lane, at) => [plain(lane.name), queuedIn(data.queues, at, from, to)])
+    .filter(([, ns]) => ns >= (to - from) / 100)
+    .sort((a, b) => b[1] - a[1]);
+  if (!found.length) return null;
+  const words = found.slice(0, 3).map(([name, ns]) => `${name} about ${format.time(ns)}`);
+  const more = found.length > 3 ? ` and ${format.count(found.length - 3)} more lanes` : '';
+  return element('p', {}, `Could run, and had no CPU: ${words.join(', ')}${more}.`);
+}
+
 /** some: the lanes whose shares are told. */
 export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   const { length } = data.facts;
@@ -329,6 +346,7 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
         'div',
         {},
         element('p', {}, text),
+        lacking(data, from, to),
         element('p', {}, ...(command ? ['All calls of it: ', ...copyable(command, app).nodes] : [NOT_KEPT])),
       ),
     ),
@@ -357,6 +375,8 @@ export function hints(data, lane, time, i) {
     );
   }
   if (!lines.length) lines.push('in no observed call');
+  const queue = queueAt(data.queues, lane, time);
+  if (queue) lines.push(queueText(queue));
   lines.push(
     `${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6), facts.length)}`,
   );

@@ -10,6 +10,7 @@ import * as format from './format.js';
 import { HEAD, lanesBetween, layOut } from './timeline_layout.js';
 import * as overlay from './timeline_overlay.js';
 import { brightness, isFine, paintLane, paintOverview, pixel, rectangle, shift } from './timeline_paint.js';
+import { paintQueues } from './timeline_queues.js';
 import { copyable, laneOf, NOT_KEPT, partCommand } from './timeline_panel.js';
 
 export const NAMES = 190, // of a window that is wide enough
@@ -62,6 +63,7 @@ export class Picture {
       panel: of('panel'),
       select: of('select'),
       path: of('path'),
+      starved: of('bad'),
       accent: of('accent'),
       arrow: dark ? '#ffffff' : '#000000',
     };
@@ -255,6 +257,7 @@ export class Picture {
         overlay.writeLeftOut(context, scene, at, style);
       }
     }
+    if (this.queues?.any) paintQueues(context, scene, this.queues, first, end, style.starved);
     if (this.range) this.paintRange(context, scene);
     this.arrowText = '';
     if (arrows && this.marks.arrows && calls) {

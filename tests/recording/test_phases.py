@@ -54,6 +54,38 @@ def job(works, after=50 * MS, **more):
     return in_order(ranks(count) + text + finalize), end
 
 
+def test_each_iteration_is_a_step(tmp_path):
+    """Of few of them each is one: when it ended, and how long it was, on average of all threads."""
+    works = [((4 + turn % 3) * MS, 2 * MS) for turn in range(20)]
+    text, _ = job(works)
+    (found,), _ = phases(tmp_path, text)
+    ends = LATE + 100 * MS
+    at = []
+    for work in works:
+        ends += max(work) + MS
+        at.append(ends)
+    lasted = [max(work) + MS for work in works][1:]
+    assert [(one["first"], one["iterations"], one["end_ns"], one["mean_ns"]) for one in found["steps"]] == \
+        [(turn, 1, end, each) for turn, (end, each) in enumerate(zip(at[1:], lasted))]
+    assert all(one["min_ns"] == one["mean_ns"] == one["max_ns"] and one["longest"] == one["first"] and
+               one["longest_end_ns"] == one["end_ns"] for one in found["steps"])
+
+
+def test_of_many_iterations_a_step_has_several(tmp_path):
+    """With the shortest and the longest of them, exactly."""
+    lasts = [(3 + (turn * 7) % 5 + (30 if turn in (100, 777) else 0)) * MS for turn in range(1001)]
+    (found,), _ = phases(tmp_path, job([(each - MS, MS) for each in lasts])[0])
+    steps, lasts = found["steps"], lasts[1:]
+    stride = steps[0]["iterations"]
+    assert stride > 1 and 128 <= len(steps) <= 256 and sum(one["iterations"] for one in steps) == len(lasts)
+    for turn, one in enumerate(steps):
+        mine = lasts[turn * stride:(turn + 1) * stride]
+        assert (one["first"], one["iterations"]) == (turn * stride, len(mine))
+        assert (one["min_ns"], one["max_ns"], lasts[one["longest"]]) == (min(mine), max(mine), max(mine))
+        assert one["mean_ns"] == sum(mine) // len(mine)
+    assert [one["max_ns"] for one in steps if one["max_ns"] > 20 * MS] == [lasts[99], lasts[776]]
+
+
 def test_all_alike(tmp_path):
     (found,), findings = phases(tmp_path, job([(4 * MS, 2 * MS)] * 20)[0])
     assert (found["name"], found["kind"], found["by_job"]) == ("GASP_MPI_BARRIER", "meeting", True)

@@ -203,6 +203,7 @@ static void add_stretch(struct stretch *to, const struct stretch *from)
 	to->unlike += from->unlike;
 	to->lasted += from->lasted;
 	to->end = from->end;
+	to->shortest = from->shortest < to->shortest ? from->shortest : to->shortest;
 	add_groups(to->group, from->group);
 	if (from->longest.lasted > to->longest.lasted) {
 		to->longest = from->longest;
@@ -230,6 +231,7 @@ static int count(struct marker *m, const struct iteration *iteration, size_t mos
 		.unlike = !iteration->alike,
 		.end = iteration->end,
 		.lasted = iteration->lasted,
+		.shortest = iteration->lasted,
 		.number = m->iterations,
 		.longest = *iteration,
 	};

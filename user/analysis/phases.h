@@ -37,6 +37,7 @@ struct iteration {
 struct stretch {
 	uint64_t iterations, unlike, end, lasted;
 	uint64_t group[GROUPS];
+	uint64_t shortest;
 	uint64_t number; /* of the longest, from 0 on */
 	struct iteration longest;
 };
@@ -126,7 +127,7 @@ struct outlier {
 struct step {
 	uint64_t iterations, unlike, end;
 	double mean; /* ns, of an iteration */
-	uint64_t number, longest, longest_end;
+	uint64_t number, shortest, longest, longest_end;
 	bool longest_alike;
 	bool out_of_line; /* the longest is an outlier */
 };

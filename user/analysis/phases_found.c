@@ -287,6 +287,8 @@ static int make_steps(struct iterating *it)
 			if (stretch->end > step->end)
 				step->end = stretch->end;
 			step->mean += (double)stretch->lasted / stretch->iterations / it->nmembers;
+			if (!i || stretch->shortest < step->shortest)
+				step->shortest = stretch->shortest;
 			if (stretch->longest.lasted <= step->longest)
 				continue;
 			step->longest = stretch->longest.lasted;
@@ -295,7 +297,7 @@ static int make_steps(struct iterating *it)
 			step->number = stretch->number - it->members[i].skip;
 		}
 		if (it->stride == 1)
-			step->longest = step->mean; /* the same one on all: no thread's own hiccup */
+			step->shortest = step->longest = step->mean; /* the same one on all: no thread's own hiccup */
 	}
 	return 0;
 }

@@ -297,6 +297,28 @@ static void put_outliers(const struct phases *s, const struct report *r, const s
 	json_key_uint(j, "outliers_cost_ns", it->outliers_cost);
 }
 
+/* One after the other: each is an iteration, or as many as a stretch has. */
+static void put_steps(const struct iterating *it, struct json *j)
+{
+	json_key(j, "steps");
+	json_array(j);
+	for (size_t i = 0; i < it->nsteps; i++) {
+		const struct step *step = &it->steps[i];
+
+		json_object(j);
+		json_key_uint(j, "first", i * it->stride);
+		json_key_uint(j, "iterations", step->iterations);
+		json_key_uint(j, "end_ns", step->end);
+		json_key_uint(j, "mean_ns", step->mean);
+		json_key_uint(j, "min_ns", step->shortest);
+		json_key_uint(j, "max_ns", step->longest);
+		json_key_uint(j, "longest", step->number);
+		json_key_uint(j, "longest_end_ns", step->longest_end);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void put_members(const struct report *r, const struct iterating *it, struct json *j)
 {
 	json_key(j, "threads");
@@ -344,6 +366,7 @@ static void put_one(const struct phases *s, const struct report *r, const struct
 		put_part(s, r, it, &it->parts[i], j);
 	json_end_array(j);
 	put_members(r, it, j);
+	put_steps(it, j);
 	json_end_object(j);
 }
 
