@@ -7,13 +7,16 @@ import './views.css';
 import { loadFirst, loadRest } from './data.js';
 import { element, pause, plain } from './dom.js';
 import * as format from './format.js';
+import { gistOf } from './gists.js';
 import { startLive } from './live.js';
+import { findingsOf, inOrder, Sections } from './sections.js';
 import { views } from './views.js';
 
 /**
  * What views have of each other:
  *   app.goto(lane, startNs, endNs)   shows that time in the timeline, and its lane; ns since the recording's start
  *   app.gotoInstance({ pid, tid, start_ns, end_ns })   the same with the report's own figures
+ *   app.reveal(id), app.openAll()    opens a section, or all
  *   app.select(call)                 shows a call by its index, as a click on it does
  *   app.lane(pid, tid)               index of the (first) lane of a thread; -1
  *   app.say(text)                    tells it to those who listen (aria-live)
@@ -90,15 +93,6 @@ function head({ facts, report }) {
   document.getElementById('about-job').textContent = parts.filter(Boolean).join(' · ');
 }
 
-/** The section of a view, and its entry in the list of them. */
-function sectionOf(view) {
-  const heading = element('h2', { id: `${view.id}-title`, tabindex: -1 }, view.title);
-  const section = element('section', { id: view.id, class: 'view', 'aria-labelledby': heading.id }, heading);
-  document.getElementById('main').append(section);
-  document.getElementById('contents').append(element('a', { href: `#${view.id}` }, view.title));
-  return section;
-}
-
 async function render(view, section, data) {
   try {
     await view.render(section, data, app);
@@ -109,9 +103,12 @@ async function render(view, section, data) {
 }
 
 /** Sections that the data have something for, in order. Only the first ones count for the first screen. */
-async function renderAll(data) {
-  const shown = views.map((view) => [view, view.needs ? view.needs(data) : true]).filter(([, needed]) => needed)
-    .map(([view, needed]) => [view, sectionOf(view), needed]);
+async function renderAll(data, sections) {
+  const shown = inOrder(views, sections.found)
+    .map((view) => [view, view.needs ? view.needs(data) : true])
+    .filter(([, needed]) => needed)
+    .map(([view, needed]) => [view, sections.add(view, plain(needed === true ? gistOf(view, data) : '')), needed]);
+  sections.done();
   for (const [at, [view, section, needed]] of shown.entries()) {
     if (typeof needed === 'string') section.append(element('p', { class: 'absent' }, needed));
     else if (view.late) app.loaded.then(() => render(view, section, data));
@@ -131,11 +128,15 @@ const parsed = () => new Promise((go) => {
 });
 
 async function start() {
-  offerThemes();
-  if (document.getElementById('gaspbpf-live')) return startLive(app);
+  if (document.getElementById('gaspbpf-live')) {
+    offerThemes();
+    return startLive(app);
+  }
   const data = await loadFirst();
   if (!data)
     return complain("This page has no recording in it: 'gaspbpf export run.gasp -o run.html' makes one that has.");
+  const sections = new Sections(app, findingsOf(data.report));
+  offerThemes(); // after the sections: on paper these are opened before charts are drawn anew
   const lanes = new Map();
   data.facts.lanes.forEach((lane, at) => {
     const thread = data.report.threads?.[lane.thread];
@@ -150,7 +151,7 @@ async function start() {
   app.failed = new Promise((go) => { failed = go; });
   app.failed.then((error) => complain(error.message));
   head(data);
-  const first = renderAll(data);
+  const first = renderAll(data, sections);
   parsed().then(() => loadRest(data)).then(loaded, failed);
   await first;
   document.documentElement.dataset.ready = 'first';

@@ -270,6 +270,7 @@ class Timeline extends Moving {
     // Who comes by a link wants to see what was looked for.
     this.search.addEventListener('find', async () => {
       clearTimeout(typed);
+      this.app.reveal?.('timeline');
       await this.app.loaded.catch(() => {});
       await this.runSearch();
       this.nextMatch(1);

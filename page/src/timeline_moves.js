@@ -67,7 +67,8 @@ export class Moving extends Picture {
     const span = Math.max(LEAST_VIEW, to - from);
     this.show(from - span * 0.35, to + span * 0.35);
     this.scrollToLane(lane);
-    this.section.scrollIntoView({ block: 'start' });
+    this.app.reveal?.('timeline');
+    (this.section.closest('section') ?? this.section).scrollIntoView({ block: 'start' });
     this.scroller.focus({ preventScroll: true });
     const wanted = (this.wanted = {});
     this.selected = -1;

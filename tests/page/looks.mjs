@@ -17,6 +17,7 @@ const [browserName, file, ...wanted] = process.argv.slice(2);
 /** All that is closed at first. */
 const openAll = (page) =>
   page.evaluate(() => {
+    window.gaspbpfPage.openAll?.();
     for (const part of document.querySelectorAll('details')) part.open = true;
     return new Promise((go) => setTimeout(go, 50));
   });
@@ -268,6 +269,7 @@ try {
     await page.setViewport({ width: 1300, height: 1000 });
     await page.goto(`file://${file}`);
     await page.waitForFunction(() => document.documentElement.dataset.ready === 'all', { timeout: 60000 });
+    if (!['findings', 'layout', 'folds', 'pdf'].includes(name)) await page.evaluate(() => window.gaspbpfPage.openAll());
     seen[name] = await looks[name](page);
     await page.close();
   }
