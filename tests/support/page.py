@@ -5,7 +5,7 @@ import gzip
 import json
 import re
 
-BLOCK = re.compile(rb'<script type="application/x-gaspbpf" id="gaspbpf-([a-z]+)">([A-Za-z0-9+/]*={0,2})</script>\n')
+BLOCK = re.compile(rb'<script type="application/x-gaspbpf" id="gaspbpf-([a-z_]+)">([A-Za-z0-9+/]*={0,2})</script>\n')
 COLUMNS = ["start", "duration", "level", "event", "site", "words", "end"]
 ARROW_COLUMNS = ["from_lane", "from", "to_lane", "to", "kind"]
 

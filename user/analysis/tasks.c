@@ -334,6 +334,7 @@ const struct analysis analysis_tasks = {
 	.end = end,
 	.print = tasks_print,
 	.json = tasks_json,
+	.tell = tasks_tell_kinds,
 	.watch = watch,
 	.free = forget_all,
 };

@@ -139,6 +139,7 @@ struct task {
 	uint32_t kind; /* NO_INDEX: not known yet */
 	bool submit_seen, ready_seen;
 	uint32_t ready_by; /* the member that made it ready */
+	uint32_t site;     /* where it was submitted */
 	uint64_t submitted, ready;
 	double passed;           /* task_pool.passed of IDLE_READY when it became ready */
 	struct task_chain chain; /* before it */
@@ -263,6 +264,10 @@ void task_be_done(struct task_event *t, struct task *task);
 void task_move(struct task_event *t, struct task *task, enum task_step to);
 void task_count_down(uint64_t *count);
 void task_chain_longer(struct task_chain *chain, const struct task_chain *other);
+
+/* tasks_told.c: for who draws them */
+void task_tell_run(const struct task_event *t, const struct task *task, uint32_t kind);
+int tasks_tell_kinds(void *state, const struct report *r, const struct report_teller *teller);
 
 /* tasks_transfers.c: 0 or -ENOMEM. */
 int tasks_tell_transfer(struct task_event *t);

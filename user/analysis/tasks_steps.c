@@ -119,6 +119,7 @@ int task_submit(struct task_event *t, struct task *task)
 	task->submit_seen = true;
 	task->ready_seen = false;
 	task->submitted = t->pool->now;
+	task->site = t->span->site;
 	task->chain = chain_here(t);
 	return 0;
 }
@@ -167,6 +168,8 @@ static int begin_task(struct task_event *t, struct task *task)
 		t->pool->unsubmitted += first && !task->submit_seen;
 		task_move(t, task, TASK_RUNS);
 	}
+	if (t->s->watch.task)
+		task_tell_run(t, task, kind);
 	if (m->depth++)
 		return 0;
 	m->began = t->pool->now;

@@ -50,10 +50,17 @@ struct told_phases {
 	size_t nranges;
 };
 
+/* What tasks run: the name of the program's own, or what stands for it. */
+struct told_kind {
+	uint32_t number; /* told_task.kind */
+	const char *name;
+};
+
 /* Each may be NULL; each returns 0, or -errno to stop. */
 struct report_teller {
 	int (*finding)(void *context, const struct told_finding *finding);
 	int (*phases)(void *context, const struct told_phases *phases);
+	int (*kind)(void *context, const struct told_kind *kind);
 	void *context;
 };
 
@@ -71,13 +78,31 @@ enum report_level {
 /* process: NO_INDEX: of all together. probe: one whose model's it is. */
 typedef void (*report_level_fn)(void *context, enum report_level level, uint32_t process, uint32_t probe, uint64_t time,
 				uint64_t value);
+
+/* A task that a thread has run, whole or up to the end of what was seen. */
+struct told_task {
+	uint32_t thread;
+	uint32_t kind; /* NO_INDEX: not known */
+	bool numbered; /* the runtime's number of its worker is known */
+	int64_t worker;
+	unsigned depth;      /* tasks around it, on its thread */
+	uint64_t start, end; /* ns */
+	bool open;           /* it had not returned at the end */
+	bool submit_seen, ready_seen;
+	uint64_t submitted, ready; /* ns, where seen */
+	uint32_t ready_by;         /* the thread that made it ready, where that was seen */
+	uint32_t site;             /* where it was submitted; NO_INDEX: not known */
+};
+
 struct report_watch {
 	report_level_fn level; /* NULL: nobody watches */
 	void *context;
+	/* As they begin, all threads in one order of time; NULL: nobody watches these. */
+	void (*task)(void *context, const struct told_task *task);
 };
 
 /*
- * To be called before reporter_read(): whenever one of these has changed, it is told, in the order of time, maybe by
+ * To be called before reporter_read(): whenever one of these has changed, or a task begins, it is told, in the order of time, maybe by
  * another thread, one call at a time.
  */
 void reporter_watch(struct reporter *reporter, const struct report_watch *watch);

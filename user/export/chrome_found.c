@@ -304,7 +304,7 @@ static int read_all(struct found *f, struct reporter *reporter, struct recording
 	int error = choose(reporter, f->is->extras);
 
 	if (f->is->counters)
-		reporter_watch(reporter, &(struct report_watch){ note_level, f });
+		reporter_watch(reporter, &(struct report_watch){ note_level, f, NULL });
 	recording_watch(whole, show_progress, f->is->out);
 	if (!error)
 		error = reporter_read(reporter, whole);

@@ -29,6 +29,8 @@
 #define BIN_GUESS 8       /* bytes of a bin in the file */
 #define ARROWS_MOST 65536 /* a few MB while they are looked for */
 #define ARROW_PART 160    /* an arrow for so many bytes of the limit, at most */
+#define TASKS_MOST 65536
+#define TASK_PART 160 /* likewise a task */
 
 struct page {
 	struct recording *recording, *whole; /* what was chosen of it, and all of it */
@@ -42,6 +44,8 @@ struct page {
 	struct page_arrows arrows;
 	struct page_path *path;
 	struct page_levels *levels;
+	struct page_tasks *tasks;
+	struct page_task_blocks task_blocks;
 	struct drawing drawing;
 	double call_bytes; /* of a call in the file, as far as is known */
 	uint32_t nbins;
@@ -74,25 +78,55 @@ static int print_report(struct page *p)
 	return ended ? ended : error;
 }
 
+static void note_level(void *context, enum report_level level, uint32_t process, uint32_t probe, uint64_t time,
+		       uint64_t value)
+{
+	page_levels_note(((struct page *)context)->levels, level, process, probe, time, value);
+}
+
+static void note_task(void *context, const struct told_task *task)
+{
+	page_tasks_note(((struct page *)context)->tasks, task);
+}
+
+static int make_task_blocks(struct page *p)
+{
+	const struct report_teller teller = { .kind = page_tasks_kind, .context = p->tasks };
+	uint32_t *places = calloc(recording_definitions(p->whole)->nthreads + 1, sizeof(*places));
+	int error = places ? reporter_tell(p->reporter, &teller) : -ENOMEM;
+
+	if (!error) {
+		reporter_places(p->reporter, places);
+		error = page_tasks_end(p->tasks, places, &p->task_blocks, p->spool);
+	}
+	free(places);
+	return error;
+}
+
 static int make_report_blocks(struct page *p)
 {
 	uint64_t start, end;
+	int error = print_report(p);
 
 	reporter_times(p->reporter, &start, &end);
-	return print_report(p) ?: page_levels_end(p->levels, start, &p->series, p->spool);
+	if (!error)
+		error = page_levels_end(p->levels, start, &p->series, p->spool);
+	return error ? error : make_task_blocks(p);
 }
 
 /* Of all of the recording: what is chosen is the part of the timeline that is shown. */
 static int make_report(struct page *p)
 {
+	size_t tasks = p->limit / TASK_PART < TASKS_MOST ? p->limit / TASK_PART : TASKS_MOST;
 	int error;
 
 	p->whole = recording_whole(p->recording);
 	p->reporter = p->whole ? reporter_new() : NULL;
 	p->levels = p->whole ? page_levels_new(recording_definitions(p->whole)) : NULL;
-	if (!p->reporter || !p->levels)
+	p->tasks = p->whole ? page_tasks_new(p->recording, recording_definitions(p->whole), tasks) : NULL;
+	if (!p->reporter || !p->levels || !p->tasks)
 		return -ENOMEM;
-	reporter_watch(p->reporter, &(struct report_watch){ page_levels_note, p->levels });
+	reporter_watch(p->reporter, &(struct report_watch){ note_level, p, note_task });
 	error = reporter_read(p->reporter, p->whole);
 	if (!error)
 		error = reporter_finish(p->reporter);
@@ -104,6 +138,7 @@ static int make_report(struct page *p)
 static uint64_t size_without_calls(const struct page *p)
 {
 	return p->shell.sizes[0] + p->shell.sizes[1] + p->shell.sizes[2] + p->report.bytes + p->series.bytes +
+	       p->task_blocks.list.bytes + p->task_blocks.calls.bytes + p->task_blocks.bins.bytes +
 	       p->arrows.block.bytes + p->path->block.bytes + 1024; /* the blocks' tags */
 }
 
@@ -252,6 +287,10 @@ static int put_page(struct page *p)
 		error = put_block(p, "path", &p->path->block);
 	if (!error && p->series.bytes)
 		error = put_block(p, "series", &p->series);
+	if (!error && p->task_blocks.list.bytes)
+		error = put_block(p, "tasks", &p->task_blocks.list) ?:
+				put_block(p, "task_calls", &p->task_blocks.calls) ?:
+				put_block(p, "task_bins", &p->task_blocks.bins);
 	return error ? error : output_write(p->out, shell->parts[2], shell->sizes[2]);
 }
 
@@ -318,6 +357,10 @@ static int page_write_within(struct recording *recording, int fd, int spare, con
 	block_free(&p->report);
 	block_free(&p->series);
 	page_levels_free(p->levels);
+	block_free(&p->task_blocks.list);
+	block_free(&p->task_blocks.calls);
+	block_free(&p->task_blocks.bins);
+	page_tasks_free(p->tasks);
 	block_free(&p->arrows.block);
 	page_path_free(p->path);
 	survey_free(&p->survey);

@@ -174,6 +174,24 @@ void page_levels_note(void *levels, enum report_level level, uint32_t process, u
 int page_levels_end(struct page_levels *levels, uint64_t start, struct block *block, struct spool *spool);
 void page_levels_free(struct page_levels *levels);
 
+/* --- tasks by worker (tasks.c) ------------------------------------------------------------ */
+
+struct page_tasks;
+struct page_task_blocks {
+	struct block list, calls, bins;
+};
+
+/* Of those that were chosen; d: of all of the recording; most: so many are drawn. NULL: out of memory. */
+struct page_tasks *page_tasks_new(const struct recording *chosen, const struct definitions *d, size_t most);
+void page_tasks_free(struct page_tasks *tasks);
+/* As those of report_watch and report_teller. */
+void page_tasks_note(void *tasks, const struct told_task *task);
+int page_tasks_kind(void *tasks, const struct told_kind *kind);
+/* Into the blocks, which stay as they are where there was nothing. places: reporter_places(). 0 or -errno; block_free()
+ * of each after either. */
+int page_tasks_end(struct page_tasks *tasks, const uint32_t *places, struct page_task_blocks *blocks,
+		   struct spool *spool);
+
 /* --- arrows (arrows.c) -------------------------------------------------------------- */
 
 struct page_arrows {
