@@ -50,11 +50,11 @@ def job(workers, tasks, kinds=3, seed=1, spread=400_000, least=100, length=lambd
         free[worker] = start + lasts + least
         names = {"job.task": task, "job.kind": kind}
         add(1, submitted, submitted + 20, "starpu_task_submit",
-            **{"task": task, "task.kind": kind, "task.internal": 0, "result": 0, "site": f"job.c:{kind}"})
+            **{"task": task, "task.kind": kind, "task.internal": 0, "result": 0, "site": f"job.c:{1 + kind % 25600}"})
         add(1, ready, ready, "_starpu_push_task", **names)
         add(11 + worker, start, start + lasts, "_starpu_driver_start_job", **{"worker.id": worker, **names})
         add(11 + worker, start + lasts + 10, start + lasts + 10, "_starpu_handle_job_termination", **names)
-        truth[worker].append(Task(start, lasts, hex(kind), submitted, ready, 1, f"job.c:{kind} in work"))
+        truth[worker].append(Task(start, lasts, hex(kind), submitted, ready, 1, f"job.c:{1 + kind % 25600} in work"))
     text = "process 1 -1\n" + "".join(f"thread 1 {11 + worker}\n" for worker in range(workers))
     end = max(free.values())
     return text + "".join(line for _, _, line in sorted(calls)) + f"end {end}\n", truth, end
