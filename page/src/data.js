@@ -2,8 +2,8 @@
 // The data of the page: what the exporter (user/export/page) has put into it, decoded into typed arrays.
 //
 // A block is an element <script type="application/x-gaspbpf" id="gaspbpf-NAME"> with a gzip stream in base64. `facts`
-// and `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows`, `path`
-// and `series` come after it. Columns of numbers are LEB128 varints, differences where they are sorted.
+// and `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows`, `path`,
+// `series`, `tasks`, `task_calls` and `task_bins` come after it. Columns of numbers are LEB128 varints, differences where they are sorted.
 import { pause, slices } from './dom.js';
 
 export class Damaged extends Error {}
@@ -95,7 +95,8 @@ class Reader {
   }
 
   done() {
-    if (this.at !== this.end) throw new Damaged(`this file is damaged: its ${this.what} are not as long as they say`);
+    if (this.at !== this.end)
+      throw new Damaged(`this file is damaged: its ${this.what} are not as long as they say`);
   }
 }
 
@@ -118,7 +119,7 @@ const u8 = (reader) => reader.u8();
  * The calls: columns of the same length, by lane (facts.lanes[i].first and .calls). `parent` is the index of the call
  * around it, -1 for none: the calls that are in progress at a time are the last one that began before, and its parents.
  */
-async function readCalls(bytes, facts) {
+async function readCalls(bytes, facts, more = []) {
   const slice = slices();
   const blockReader = new Reader(bytes, 'calls');
   const n = facts.lanes.reduce((sum, lane) => sum + lane.calls, 0);
@@ -139,6 +140,9 @@ async function readCalls(bytes, facts) {
   const site = await fillColumn(new Uint32Array(n), blockReader.column(), varint, slice);
   const word = await fillColumn(new Uint16Array(n), blockReader.column(), varint, slice);
   const end = await fillColumn(new Uint8Array(n), blockReader.column(), u8, slice);
+  const others = {};
+  for (const name of more)
+    others[name] = await fillColumn(new Float64Array(n), blockReader.column(), varint, slice);
   const parent = new Int32Array(n);
   for (const lane of facts.lanes) {
     const open = [];
@@ -150,7 +154,7 @@ async function readCalls(bytes, facts) {
       if (i % SLICE === 0) await slice();
     }
   }
-  return { n, start, duration, level, event, site, word, end, parent };
+  return { n, start, duration, level, event, site, word, end, parent, ...others };
 }
 
 /**
@@ -178,7 +182,8 @@ async function readBins(bytes, facts) {
       for (let g = 0; g < groups; g++) share.push(0);
       for (let k = reader.u8(); k > 0; k--) {
         const group = reader.u8();
-        if (group >= groups) throw new Damaged('this file is damaged: its bins name a group that is not there');
+        if (group >= groups)
+          throw new Damaged('this file is damaged: its bins name a group that is not there');
         share[from + group] = reader.u8();
       }
       if (bin.length % 1024 === 0) await slice();
@@ -192,6 +197,26 @@ async function readBins(bytes, facts) {
   }
   reader.done();
   return { nbins, lanes };
+}
+
+const KIND_GROUPS = 12; // the last of them is of all kinds that follow
+
+/** Tasks by worker: { facts, calls, bins } as those of the timeline, where kinds are the events; null: none. */
+async function readTasks() {
+  const list = await json('tasks');
+  if (!list) return null;
+  const kinds = list.kinds.map(({ name }) => name ?? 'not known');
+  const facts = {
+    ...list,
+    length: Math.max(1, list.end_ns - list.start_ns),
+    calls: { ...list, left_out: list.all - list.drawn },
+    groups: kinds.length > KIND_GROUPS ? [...kinds.slice(0, KIND_GROUPS - 1), 'other kinds'] : kinds,
+    events: kinds.map((name, i) => ({ name, group: Math.min(i, KIND_GROUPS - 1) })),
+    words: [''],
+    lanes: list.lanes.map((lane) => ({ ...lane, lane: 0 })),
+  };
+  const calls = await readCalls(await block('task_calls'), facts, ['submitted', 'ready', 'by']);
+  return { facts, calls, bins: await readBins(await block('task_bins'), facts) };
 }
 
 /** The arrows, sorted by `toTime`; `longest` is the longest of them (ns), for looking up what reaches into a window. */
@@ -213,9 +238,10 @@ async function readArrows(bytes, facts) {
 export async function loadFirst() {
   const [facts, report] = await Promise.all([json('facts'), json('report')]);
   if (!facts || !report) return null;
-  if (facts.format !== 1) throw new Damaged(`this file has a format that its script does not know (${facts.format})`);
+  if (facts.format !== 1)
+    throw new Damaged(`this file has a format that its script does not know (${facts.format})`);
   facts.length = Math.max(1, facts.end_ns - facts.start_ns);
-  return { facts, report, calls: null, bins: null, arrows: null, path: null, series: null };
+  return { facts, report, calls: null, bins: null, arrows: null, path: null, series: null, tasks: null };
 }
 
 /** The rest of it, into the same object. */
@@ -229,5 +255,6 @@ export async function loadRest(data) {
   if (arrows) data.arrows = await readArrows(arrows, data.facts);
   data.path = await json('path');
   data.series = await json('series');
+  data.tasks = await readTasks();
   return data;
 }

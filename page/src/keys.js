@@ -31,7 +31,7 @@ export const keys = [
 const acts = new Map(keys.flatMap(([names, , , act]) => names.map((name) => [name, act])));
 const typing = (target) => target.closest?.('input, textarea, select, [contenteditable]');
 
-/** `box` is what has to have the focus. */
+/** `box` is what has to have the focus; `search`: what `/` goes to, null: it goes elsewhere. */
 export function listen(timeline, box, search) {
   box.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -40,6 +40,7 @@ export function listen(timeline, box, search) {
     event.preventDefault();
     act(timeline);
   });
+  if (!search) return;
   document.addEventListener('keydown', (event) => {
     if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     event.preventDefault();

@@ -78,7 +78,7 @@ export class Sections {
       { href: `#${view.id}` },
       view.title,
       many
-        ? element('span', { class: 'badge' }, String(many), element('span', { class: 'unseen' }, ' findings'))
+        ? element('span', { class: 'badge' }, String(many), element('span', { class: 'unseen' }, many === 1 ? ' finding' : ' findings'))
         : null,
     );
     this.contents.append(entry);

@@ -2,9 +2,11 @@
 // Tasks: what each worker does, why it is idle, and what the run could be as short as.
 import { count, part, several, time } from './figures.js';
 import { details, h, legend, link } from './make.js';
+import { gantt } from './gantt.js';
 import { People } from './people.js';
 import { table } from './tables.js';
 import { valued } from './charts.js';
+import { curves } from './curves.js';
 
 const uses = [
   ['runs_ns', 'runs', 'var(--group-task)', 'in tasks'],
@@ -121,13 +123,48 @@ function perWorker(app, people, of) {
   });
 }
 
+const LEVELS = { tasks_ready: 'ready', tasks_not_ready: 'not ready: they wait for others' };
+
+/** How many tasks are ready, and how many wait for others, over the time of the run. */
+function waiting(app, people, { facts, series }) {
+  const found = (series?.series ?? []).filter(({ what }) => LEVELS[what]);
+  if (!found.length) return [];
+  const several = new Set(found.map(({ pid, model }) => `${pid}/${model}`)).size > 1;
+  return [
+    h('h3', {}, 'Tasks that wait, over time'),
+    ...curves(app, {
+      lines: found.map((one) => ({
+        name: (several ? `${people.process(one.pid)}, ` : '') + LEVELS[one.what],
+        at: [0, ...one.at_ns],
+        values: [0, ...one.values],
+      })),
+      what: 'Processes',
+      label: 'Tasks that wait, over time',
+      text: count,
+      length: facts.length,
+      go: (ns) => app.goto(app.timeline?.lane ?? 0, ns - facts.length / 100, ns + facts.length / 100),
+    }),
+  ];
+}
+
 export const tasks = {
   id: 'tasks',
   title: 'Tasks and workers',
   needs: ({ report }) =>
     Boolean(report.tasks?.runtimes?.some(({ executed, workers: list }) => executed || list?.length)),
-  render(section, { report }, app) {
+  render(section, data, app) {
+    const { report } = data;
     const people = new People(report);
+    const picture = h('div', {}),
+      ready = h('div', {});
+    section.append(picture, ready);
+    app.loaded.then(() => {
+      if (data.tasks) {
+        picture.append(h('h3', {}, 'Tasks by worker, in the colours of their kinds'));
+        gantt(picture, data, app);
+      }
+      ready.append(...waiting(app, people, data));
+    });
     for (const of of report.tasks.runtimes) {
       const content = [
         h(

@@ -8,10 +8,11 @@ import { inProgress, lowerBound } from './timeline_calls.js';
 import { depths, expectedHeight, laneAt, layOut } from './timeline_layout.js';
 import { Moving } from './timeline_moves.js';
 import { headOf } from './timeline_picture.js';
-import { arrowsOf, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
+import { arrowsOf, hints, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { queuesOf } from './timeline_queues.js';
 import { find } from './timeline_search.js';
+import { termsOf } from './timeline_terms.js';
 
 const BESIDE = 490; // CSS pixels: what the section has above and below the lanes; all of it fits into a window
 const LANES_TOLD = 6; // with shares of their own in a selected time
@@ -19,9 +20,10 @@ const LANES_TOLD = 6; // with shares of their own in a selected time
 const press = (text, label, act) =>
   element('button', { type: 'button', title: label, 'aria-label': label, on: { click: act } }, text);
 
-class Timeline extends Moving {
+export class Timeline extends Moving {
   constructor(section, data, app) {
     super();
+    this.terms = termsOf(data.facts);
     Object.assign(this, {
       section,
       data,
@@ -57,15 +59,24 @@ class Timeline extends Moving {
     const { facts } = this.data;
     this.search = element('input', {
       type: 'search',
-      id: 'tl-search',
-      placeholder: 'find: event, line, argument, >1ms, longest ( / )',
-      'aria-label': 'Find calls by event, line, argument, thread, or the longest',
+      id: `${this.terms.id}-search`,
+      class: 'tl-search',
+      placeholder: `find: ${this.terms.find}`,
+      'aria-label': this.terms.label,
       spellcheck: 'false',
       autocomplete: 'off',
     });
     this.matches = element('span', { class: 'tl-matches', role: 'status' });
-    this.arrowSwitch = element('button', { type: 'button', 'aria-pressed': 'true', disabled: true }, 'Arrows');
-    this.pathSwitch = element('button', { type: 'button', 'aria-pressed': 'false', disabled: true }, 'Critical path');
+    this.arrowSwitch = element(
+      'button',
+      { type: 'button', 'aria-pressed': 'true', disabled: true },
+      'Arrows',
+    );
+    this.pathSwitch = element(
+      'button',
+      { type: 'button', 'aria-pressed': 'false', disabled: true },
+      'Critical path',
+    );
     this.compactSwitch = element('button', { type: 'button', 'aria-pressed': 'false' }, 'Narrow lanes');
     const bar = element(
       'div',
@@ -85,15 +96,25 @@ class Timeline extends Moving {
         press('+', 'zoom in (W)', () => this.zoom(1 / 1.5)),
         press('All', 'All: the whole run (0)', () => this.all()),
       ),
-      element('span', {}, this.arrowSwitch, this.pathSwitch, this.compactSwitch),
+      element(
+        'span',
+        {},
+        ...(this.terms.id === 'tl' ? [this.arrowSwitch, this.pathSwitch] : []),
+        this.compactSwitch,
+      ),
     );
     const head = headOf(facts.events.map((event) => event.name));
     const legend = element(
       'div',
-      { class: 'tl-legend', role: 'group', 'aria-label': 'What time was for: shown or hidden' },
+      { class: 'tl-legend', role: 'group', 'aria-label': this.terms.legend },
       facts.groups.map((name, g) => {
         if (!this.groupOf.includes(g)) return null; // no event of it occurs
-        const one = element('button', { type: 'button', 'aria-pressed': 'true' }, this.app.swatch(name), ` ${name}`);
+        const one = element(
+          'button',
+          { type: 'button', 'aria-pressed': 'true' },
+          this.app.swatch(name),
+          ` ${name}`,
+        );
         one.addEventListener('click', () => {
           this.shown[g] ^= 1;
           one.setAttribute('aria-pressed', String(Boolean(this.shown[g])));
@@ -102,7 +123,7 @@ class Timeline extends Moving {
         });
         return one;
       }),
-      element('span', { class: 'tl-key' }, this.app.swatch('outside'), ' in no observed call'),
+      element('span', { class: 'tl-key' }, this.app.swatch('outside'), ` ${this.terms.outside}`),
       facts.calls.left_out
         ? element(
             'span',
@@ -140,7 +161,7 @@ class Timeline extends Moving {
         'aria-roledescription': 'timeline',
         'aria-describedby': 'tl-help',
         'aria-label':
-          `${format.count(facts.lanes.length)} lanes over ${format.time(facts.length)}: N goes to the next call, ` +
+          `${format.count(facts.lanes.length)} lanes over ${format.time(facts.length)}: N goes to the next ${this.terms.one}, ` +
           'and it is told of below',
       },
       this.stick,
@@ -148,7 +169,7 @@ class Timeline extends Moving {
     );
     this.tip = element('div', { class: 'tl-tip', 'aria-hidden': 'true' });
     this.hint = element('p', { class: 'tl-hint', 'aria-hidden': 'true' }, 'Ctrl and the wheel zoom');
-    this.veil = element('p', { class: 'tl-veil', role: 'status' }, 'Loading the calls …');
+    this.veil = element('p', { class: 'tl-veil', role: 'status' }, `Loading the ${this.terms.many} …`);
     this.box = element(
       'div',
       { class: 'tl' },
@@ -165,7 +186,7 @@ class Timeline extends Moving {
       element(
         'p',
         { class: 'muted' },
-        'Click a call, or press N in the timeline: here stands what it was. ' +
+        `Click a ${this.terms.one}, or press N in the picture: here stands what it was. ` +
           'Shift and drag selects a time, and shows what it was for.',
       ),
     );
@@ -195,14 +216,15 @@ class Timeline extends Moving {
         element('div', {}, element('dt', {}, 'Double click'), element('dd', {}, 'a call as wide as fits')),
       ),
     );
-    this.section.append(bar, legend, this.box, this.note, this.panel, help);
+    this.section.append(bar, legend, this.box, this.note, this.panel);
+    if (this.terms.id === 'tl') this.section.append(help); // the keys are the same in all
     const height = Math.min(expectedHeight(facts), Math.max(240, Math.min(720, innerHeight - BESIDE)));
     this.box.style.setProperty('--lanes-height', `${height}px`);
     this.listen();
   }
 
   listen() {
-    listen(this, this.scroller, this.search);
+    listen(this, this.scroller, this.terms.id === 'tl' ? this.search : null);
     const toggle = (button, act) =>
       button.addEventListener('click', () => {
         const on = button.getAttribute('aria-pressed') !== 'true';
@@ -242,7 +264,7 @@ class Timeline extends Moving {
       const lane = laneAt(this.layout, event.offsetY + this.scroller.scrollTop);
       const one = this.data.facts.lanes[lane];
       this.names.title = one
-        ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.all ?? one.calls)} calls, ` +
+        ? `${plain(one.name)}\n${plain(one.process)}\n${format.count(one.all ?? one.calls)} ${this.terms.many}, ` +
           `${format.count(one.calls)} of them in this file` +
           `${one.lost ? `, ${format.count(one.lost)} lost` : ''}${this.lacked(lane)}`
         : '';
@@ -270,7 +292,7 @@ class Timeline extends Moving {
     // Who comes by a link wants to see what was looked for.
     this.search.addEventListener('find', async () => {
       clearTimeout(typed);
-      this.app.reveal?.('timeline');
+      this.reveal();
       await this.app.loaded.catch(() => {});
       await this.runSearch();
       this.nextMatch(1);
@@ -303,9 +325,21 @@ class Timeline extends Moving {
         this.show(begin + (end - begin) / 2 - span / 2, begin + (end - begin) / 2 + span / 2);
     }
     this.scrollToLane(lane);
-    showCall(this.panel, this.data, i, this.app);
-    this.app.say(sentence(this.data, i));
+    this.showCall(i);
+    this.app.say(this.sentenceOf(i));
     this.draw();
+  }
+
+  sentenceOf(i) {
+    return sentence(this.data, i);
+  }
+
+  hintsOf(lane, time, i) {
+    return hints(this.data, lane, time, i);
+  }
+
+  showCall(i) {
+    showCall(this.panel, this.data, i, this.app);
   }
 
   clear() {
@@ -387,7 +421,9 @@ class Timeline extends Moving {
     const dropped = (k) => !this.shown[this.groupOf[calls.event[k]]];
     while (i >= lane.first && i < lane.first + lane.calls && dropped(i)) i += by;
     if (i < lane.first || i >= lane.first + lane.calls)
-      return this.app.say(by > 0 ? 'no later call in this lane' : 'no earlier call in this lane');
+      return this.app.say(
+        by > 0 ? `no later ${this.terms.one} in this lane` : `no earlier ${this.terms.one} in this lane`,
+      );
     this.select(i);
   }
 
@@ -440,7 +476,7 @@ class Timeline extends Moving {
     if (!all) this.matches.textContent = 'none in this file';
     else if (at < 0)
       this.matches.textContent = longest
-        ? `sorted by length, longest first: ${n} call${all === 1 ? '' : 's'}`
+        ? `sorted by length, longest first: ${n} ${all === 1 ? this.terms.one : this.terms.many}`
         : `${n} found`;
     else this.matches.textContent = `${format.count(at + 1)} of ${n}${longest ? ', longest first' : ''}`;
   }
@@ -467,7 +503,7 @@ class Timeline extends Moving {
     const { data } = this;
     this.app.say('');
     if (!data.calls) {
-      this.veil.textContent = 'There are no calls in this file.';
+      this.veil.textContent = `There are no ${this.terms.many} in this file.`;
       return;
     }
     this.deep = await depths(data, slices());

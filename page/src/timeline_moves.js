@@ -6,7 +6,7 @@
 import { element, fill } from './dom.js';
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
 import { laneAt } from './timeline_layout.js';
-import { hints, laneOf } from './timeline_panel.js';
+import { laneOf } from './timeline_panel.js';
 import { OVERVIEW, Picture, RULER } from './timeline_picture.js';
 
 const LEAST_VIEW = 20; // ns that the view can show at least
@@ -61,13 +61,18 @@ export class Moving extends Picture {
     this.draw();
   }
 
+  /** Its section is opened. */
+  reveal() {
+    this.app.reveal?.(this.section.closest('section')?.id);
+  }
+
   /** A time of a lane, with some time around it; what is there is selected. */
   goto(lane, from, to) {
     if (!(lane >= 0) || !this.data.facts.lanes[lane]) return;
     const span = Math.max(LEAST_VIEW, to - from);
     this.show(from - span * 0.35, to + span * 0.35);
     this.scrollToLane(lane);
-    this.app.reveal?.('timeline');
+    this.reveal();
     (this.section.closest('section') ?? this.section).scrollIntoView({ block: 'start' });
     this.scroller.focus({ preventScroll: true });
     const wanted = (this.wanted = {});
@@ -128,9 +133,12 @@ export class Moving extends Picture {
     const open = inProgress(calls, lane, time + 1e-6).filter(seen);
     // In a picture of shares the row means nothing: the innermost one.
     const density =
-      this.pyramid?.lanes[at] && begunIn(calls, lane, this.from, this.to).reduce((a, b) => b - a) > this.canvas.width;
+      this.pyramid?.lanes[at] &&
+      begunIn(calls, lane, this.from, this.to).reduce((a, b) => b - a) > this.canvas.width;
     let i =
-      density || this.compact ? open[0] : open.find((one) => Math.min(calls.level[one], place.rows - 1) === row);
+      density || this.compact
+        ? open[0]
+        : open.find((one) => Math.min(calls.level[one], place.rows - 1) === row);
     if (i === undefined) i = this.beside(lane, time, density ? -1 : row, place.rows, seen);
     return { lane: at, time, i: i ?? -1 };
   }
@@ -166,7 +174,7 @@ export class Moving extends Picture {
     if (lane < 0 || !this.data.calls) return this.unhover();
     fill(
       this.tip,
-      hints(this.data, lane, time, i).map((line) => element('div', {}, line)),
+      this.hintsOf(lane, time, i).map((line) => element('div', {}, line)),
     );
     this.tip.classList.add('on');
     const { offsetWidth: wide, offsetHeight: high } = this.tip;
@@ -262,7 +270,9 @@ export class Moving extends Picture {
       );
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
-      this.moveTo(this.from + (((event.deltaX || event.deltaY) * pixels) / this.width) * (this.to - this.from));
+      this.moveTo(
+        this.from + (((event.deltaX || event.deltaY) * pixels) / this.width) * (this.to - this.from),
+      );
     } else this.tellOfWheel();
   }
 

@@ -5,6 +5,7 @@ import { plain } from './dom.js';
 import * as format from './format.js';
 import { begunIn, inProgress, lowerBound } from './timeline_calls.js';
 import { isFine } from './timeline_paint.js';
+import { termsOf } from './timeline_terms.js';
 
 const ARROWS_MOST = 120,
   ARROWS_FEW = 30,
@@ -16,7 +17,10 @@ const xOf = (scene, time) => (time - scene.from) / scene.step / scene.ratio;
 /** The row of a call: { y, height } in CSS pixels of the canvas. */
 export function rowOf(scene, lane, level) {
   const place = scene.layout.lanes[lane];
-  return { y: place.y - scene.top + Math.min(level, place.rows - 1) * place.rowHeight, height: place.rowHeight - 1 };
+  return {
+    y: place.y - scene.top + Math.min(level, place.rows - 1) * place.rowHeight,
+    height: place.rowHeight - 1,
+  };
 }
 
 /** Where an arrow touches a lane: the middle of the innermost call that is there, else of the first row. */
@@ -65,7 +69,7 @@ export function writeLeftOut(context, scene, at, style) {
     k++
   ) {
     const text =
-      `${format.count(count[k])} call${count[k] === 1 ? '' : 's'} shorter than ` +
+      `${format.count(count[k])} ${termsOf(scene.facts)[count[k] === 1 ? 'one' : 'many']} shorter than ` +
       `${format.time(scene.facts.calls.shorter_than_ns)} are not in this file`;
     const left = Math.max(4, xOf(scene, bin[k] * width) + 4);
     if (xOf(scene, (bin[k] + 1) * width) - left < text.length * 5) continue;
@@ -119,7 +123,8 @@ export function arrowsInView(scene, arrows, order) {
   const length = (i) => arrows.toTime[i] - arrows.fromTime[i];
   // One that stands upright says little, and many of them hide the picture.
   const flat = (i) => length(i) >= scene.step * scene.ratio * ARROW_LEAST;
-  const best = (indices) => (indices.length <= ARROWS_FEW ? indices : indices.filter(flat)).slice(0, ARROWS_MOST);
+  const best = (indices) =>
+    (indices.length <= ARROWS_FEW ? indices : indices.filter(flat)).slice(0, ARROWS_MOST);
   if (end - first <= WINDOW_MOST) {
     for (let i = first; i < end; i++) if (inView(i)) found.push(i);
     found.sort((a, b) => length(b) - length(a));

@@ -3,6 +3,7 @@
 import { element, fill, plain } from './dom.js';
 import * as format from './format.js';
 import { makeRoom } from './timeline_paint.js';
+import { termsOf } from './timeline_terms.js';
 import { queueAt, queuedIn, queueText } from './timeline_queues.js';
 import { addLeftOut, addSelfTimes, inProgress, leftOutAt, lowerBound, ownTime } from './timeline_calls.js';
 
@@ -55,7 +56,8 @@ export function arrowsOf({ arrows, calls, facts }, lane, i) {
   if (!arrows) return { into, from };
   const begin = calls.start[i],
     end = begin + calls.duration[i];
-  const own = (time) => [time - 0.5, time + 0.5].some((at) => inProgress(calls, facts.lanes[lane], at)[0] === i);
+  const own = (time) =>
+    [time - 0.5, time + 0.5].some((at) => inProgress(calls, facts.lanes[lane], at)[0] === i);
   const first = lowerBound(arrows.toTime, begin, 0, arrows.n);
   for (let k = first; k < arrows.n && arrows.toTime[k] <= end; k++)
     if (arrows.toLane[k] === lane && own(arrows.toTime[k])) into.push(k);
@@ -71,9 +73,10 @@ export function arrowsOf({ arrows, calls, facts }, lane, i) {
   return { into: into.sort(longest), from: from.sort(longest) };
 }
 
-const button = (text, click, label) =>
+export const button = (text, click, label) =>
   element('button', { type: 'button', 'aria-label': label, on: { click } }, text);
-const row = (name, ...value) => element('div', {}, element('dt', {}, name), element('dd', {}, ...value));
+export const row = (name, ...value) =>
+  element('div', {}, element('dt', {}, name), element('dd', {}, ...value));
 
 /** In place of that command. */
 export const NOT_KEPT =
@@ -134,7 +137,9 @@ export function waitText(data, k, into = -1) {
   }
   const wait = waitOf(data, k),
     who = lane(arrows.toLane[k]);
-  return wait ? `${who} waited ${format.time(wait.ns)} (${kind})` : `${who} (${kind}; its call is not in this file)`;
+  return wait
+    ? `${who} waited ${format.time(wait.ns)} (${kind})`
+    : `${who} (${kind}; its call is not in this file)`;
 }
 
 function arrowRows(data, indices, into, app) {
@@ -221,9 +226,7 @@ export function showCall(panel, data, i, app) {
               `${format.time(facts.calls.shorter_than_ns)}, not in this file`,
           )
         : null,
-      queue
-        ? row('CPU', `the thread ${queueText(queue)}: some of the call's time may be that`)
-        : null,
+      queue ? row('CPU', `the thread ${queueText(queue)}: some of the call's time may be that`) : null,
       into.length ? row('Waited for', arrowRows(data, into, i, app)) : null,
       from.length ? row('Waited for by', arrowRows(data, from, -1, app)) : null,
     ),
@@ -282,7 +285,7 @@ function splitTable(data, { sums, own, about }, span, some, app) {
     .filter(([, , ns]) => ns > 0)
     .sort((a, b) => b[2] - a[2]);
   const rest = (of, whole) => Math.max(0, whole - of.reduce((a, b) => a + b, 0));
-  rows.push(['outside', 'in no observed call', rest(sums, all), own.map((of) => rest(of, span))]);
+  rows.push(['outside', termsOf(facts).outside, rest(sums, all), own.map((of) => rest(of, span))]);
   return element(
     'table',
     { class: 'tl-split' },
@@ -296,8 +299,8 @@ function splitTable(data, { sums, own, about }, span, some, app) {
           'tr',
           {},
           element('th', { scope: 'row' }, app.swatch(group), ` ${name}`),
-          ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map((text) =>
-            element('td', {}, text),
+          ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map(
+            (text) => element('td', {}, text),
           ),
         ),
       ),
@@ -323,7 +326,7 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   const found = split(data, from, to, some, pyramidShares);
   const command = partCommand(data, from, to);
   const text =
-    `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ${format.count(found.calls)} calls` +
+    `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ${format.count(found.calls)} ${termsOf(data.facts).many}` +
     `${found.left ? ` and about ${format.count(found.left)} shorter ones that are not in this file` : ''}`;
   fill(
     panel,
@@ -347,7 +350,13 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
         {},
         element('p', {}, text),
         lacking(data, from, to),
-        element('p', {}, ...(command ? ['All calls of it: ', ...copyable(command, app).nodes] : [NOT_KEPT])),
+        element(
+          'p',
+          {},
+          ...(command
+            ? [`All ${termsOf(data.facts).many} of it: `, ...copyable(command, app).nodes]
+            : [NOT_KEPT]),
+        ),
       ),
     ),
   );

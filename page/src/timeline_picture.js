@@ -10,6 +10,7 @@ import * as format from './format.js';
 import { HEAD, lanesBetween, layOut } from './timeline_layout.js';
 import * as overlay from './timeline_overlay.js';
 import { brightness, isFine, paintLane, paintOverview, pixel, rectangle, shift } from './timeline_paint.js';
+import { termsOf } from './timeline_terms.js';
 import { paintQueues } from './timeline_queues.js';
 import { copyable, laneOf, NOT_KEPT, partCommand } from './timeline_panel.js';
 
@@ -41,7 +42,7 @@ export class Picture {
         data: { facts },
       } = this,
       of = app.colour;
-    const groups = facts.groups.map((name) => of(name) || of('other'));
+    const groups = facts.groups.map((name, g) => app.groupColour?.(name, g) ?? (of(name) || of('other')));
     const seen = new Map();
     this.groupColours = Uint32Array.from(groups, (colour) => pixel(colour));
     this.eventColours = Uint32Array.from(facts.events, ({ group }) => {
@@ -92,7 +93,8 @@ export class Picture {
       height = this.scroller.clientHeight;
     if (!height) return; // not shown
     const inner = Math.max(100, this.scroller.clientWidth - side); // without the scroll bar
-    if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width) return;
+    if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width)
+      return;
     Object.assign(this, { ratio, side, width: inner, height, fullWidth: width });
     const size = (canvas, w, h) => {
       canvas.width = Math.round(w * ratio);
@@ -193,9 +195,12 @@ export class Picture {
       this.pyramid,
       scene.calls,
     ];
-    const fine = scene.calls ? lanes.map((lane, at) => at >= first && at < end && isFine(scene, lane, at)) : [];
+    const fine = scene.calls
+      ? lanes.map((lane, at) => at >= first && at < end && isFine(scene, lane, at))
+      : [];
     const by = painted ? scene.column - painted.column : 0;
-    const same = painted && state.every((value, i) => value === painted.state[i]) && Math.abs(by) < scene.width;
+    const same =
+      painted && state.every((value, i) => value === painted.state[i]) && Math.abs(by) < scene.width;
     this.painted = { state, fine, column: scene.column };
     if (same && by) [scene.left, scene.right] = shift(scene, by);
     if (!same || by) this.paintPart(scene, first, end, fine);
@@ -401,8 +406,8 @@ export class Picture {
       if (this.arrowText) parts.push(this.arrowText);
       if (calls.left_out)
         parts.push(
-          `${format.count(calls.left_out)} calls shorter than ${format.time(calls.shorter_than_ns)} are not in this ` +
-            `file; ${facts.recording == null ? NOT_KEPT : 'all calls of what is in view: '}`,
+          `${format.count(calls.left_out)} ${termsOf(facts).many} shorter than ${format.time(calls.shorter_than_ns)} are not in this ` +
+            `file; ${facts.recording == null ? NOT_KEPT : `all ${termsOf(facts).many} of what is in view: `}`,
         );
       const command = (calls.left_out && partCommand(this.data, this.from, this.to)) || '';
       const text = parts.join(' · ');

@@ -241,6 +241,158 @@ const looks = {
     return page.$$eval('section.view', (all) => Object.fromEntries(all.map((one) => [one.id, one.innerText])));
   },
 
+  /** Which sections are open at first and by what they are opened; what is in the list of them; what is on paper. */
+  async folds(page) {
+    const open = () =>
+      page.$$eval('section.view', (all) =>
+        all.filter((one) => !one.querySelector('.body').hasAttribute('hidden')).map(({ id }) => id),
+      );
+    const frame = () => page.evaluate(() => new Promise((go) => setTimeout(go, 150)));
+    const height = (id) => page.$eval(`#${id} .body`, (one) => one.getBoundingClientRect().height);
+    const seen = {
+      order: await page.$$eval('section.view', (all) => all.map(({ id }) => id)),
+      contents: await page.$$eval('#contents a', (all) => all.map((one) => one.innerText.replace(/\s+/g, ' '))),
+      gists: await page.$$eval('section.view', (all) =>
+        Object.fromEntries(all.map((one) => [one.id, one.querySelector('.gist')?.innerText ?? null])),
+      ),
+      first: await open(),
+      closed: await height('events'),
+    };
+    await page.focus('#events button.fold');
+    await page.keyboard.press('Enter');
+    seen.byKey = [await open(), await height('events')];
+    seen.told = await page.$eval('#events button.fold', (one) => one.getAttribute('aria-expanded'));
+    await page.keyboard.press(' ');
+    seen.again = await open();
+    await page.evaluate(() => document.querySelector('#contents a[href="#unseen"]').click());
+    await frame();
+    seen.byLink = await open();
+    await page.evaluate(() => {
+      location.hash = '#about';
+    });
+    await frame();
+    seen.byHash = await open();
+    const link = await page.$('.finding .goto:not(.find)');
+    if (link) {
+      await page.click('#timeline button.fold');
+      seen.shut = await open();
+      await link.evaluate((one) => one.click());
+      await frame();
+      seen.byFinding = await open();
+      seen.current = await page.$$eval('#contents [aria-current]', (all) => all.map((one) => one.getAttribute('href')));
+    }
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    seen.onPaper = (await open()).length;
+    seen.charts = await page.$$eval('.chart canvas', (all) => all.filter((one) => one.width > 100).length);
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    seen.behind = await open();
+    await page.click('#contents button.all');
+    seen.all = [await open(), await page.$eval('#contents button.all', (one) => one.textContent)];
+    await page.click('#contents button.all');
+    seen.none = await open();
+    return seen;
+  },
+
+  /** A task by the pointer: what it tells, what a click tells, and where it leads; the next one by a key. */
+  async gantt(page) {
+    await page.waitForFunction(() => window.gaspbpfPage.gantt?.pyramid);
+    await page.$eval('#tasks .tl', (one) => one.scrollIntoView({ block: 'center' }));
+    const at = await page.evaluate(() => {
+      const t = window.gaspbpfPage.gantt;
+      const { calls } = t.data;
+      const longest = [...calls.duration.keys()].sort((a, b) => calls.duration[b] - calls.duration[a])[0];
+      t.fit(longest);
+      const { left, top } = t.canvas.getBoundingClientRect();
+      const lane = t.data.facts.lanes.findIndex((one) => one.first + one.calls > longest);
+      const place = t.layout.lanes[lane];
+      return { x: left + t.width / 2, y: top + place.y - t.scroller.scrollTop + place.rowHeight / 2 };
+    });
+    await page.mouse.move(at.x, at.y);
+    await new Promise((go) => setTimeout(go, 100));
+    const seen = { hover: await page.$eval('#tasks .tl-tip', (one) => one.innerText) };
+    await page.mouse.click(at.x, at.y);
+    const panel = () => page.$eval('#tasks .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    seen.panel = await panel();
+    seen.live = await page.$eval('#live', (one) => one.textContent);
+    await page.focus('#tasks .tl-scroll');
+    await page.keyboard.press('n');
+    seen.next = await panel();
+    seen.lanes = await page.evaluate(() => window.gaspbpfPage.gantt.data.facts.lanes.map(({ name }) => name));
+    await page.keyboard.press('p');
+    await page.$$eval('#tasks .tl-buttons button', (all) =>
+      all.find((one) => /timeline/.test(one.textContent)).click(),
+    );
+    await new Promise((go) => setTimeout(go, 300));
+    seen.timeline = await page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    seen.ready = await page.$eval('#tasks .chart[role="group"]', (one) => one.getAttribute('aria-label'));
+    return seen;
+  },
+
+  /** Lanes without a CPU: what a pointer is told, what a selected time tells, the colour below the lane. */
+  async queues(page) {
+    await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
+    await page.$eval('.tl', (one) => one.scrollIntoView({ block: 'center' }));
+    const spot = (lane, share, below) =>
+      page.evaluate(
+        (at, part, down) => {
+          const t = window.gaspbpfPage.timeline;
+          const { left, top } = t.canvas.getBoundingClientRect();
+          const place = t.layout.lanes[at];
+          const y = place.y - t.scroller.scrollTop + (down ? place.rows * place.rowHeight + place.strip + 1 : 4);
+          const dot = t.canvas.getContext('2d').getImageData(part * t.width * t.ratio, y * t.ratio, 1, 1).data;
+          return { x: left + part * t.width, y: top + y, colour: [...dot].slice(0, 3) };
+        },
+        lane,
+        share,
+        below,
+      );
+    const hover = async (lane, share) => {
+      const { x, y } = await spot(lane, share, false);
+      await page.mouse.move(x, y);
+      await new Promise((go) => setTimeout(go, 100));
+      return page.$eval('#timeline .tl-tip', (one) => one.innerText);
+    };
+    const seen = { there: await hover(2, 0.45), elsewhere: await hover(2, 0.15), other: await hover(3, 0.45) };
+    await page.mouse.move(0, 0);
+    await new Promise((go) => setTimeout(go, 100));
+    seen.colours = [(await spot(2, 0.45, true)).colour, (await spot(2, 0.15, true)).colour];
+    seen.key = await page.$eval('.tl-legend', (one) => one.innerText);
+    const from = await spot(2, 0.4, false),
+      to = await spot(2, 0.5, false);
+    await page.keyboard.down('Shift');
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    await page.mouse.move(to.x, to.y, { steps: 5 });
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    seen.range = await page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    return seen;
+  },
+
+  /** The first points of the picture of iterations. */
+  async iterations(page) {
+    await page.focus('#phases .chart[role="group"]');
+    const seen = [];
+    for (const key of ['Home', 'ArrowRight', 'ArrowRight', 'ArrowRight']) {
+      await page.keyboard.press(key);
+      seen.push(await page.$eval('#phases .readout', (one) => one.textContent));
+    }
+    return seen;
+  },
+
+  /** Curves of memory, point by point from its end, and which others can be chosen. */
+  async curves(page) {
+    await page.focus('#memory .chart[role="group"]');
+    const seen = { read: [] };
+    for (const key of ['End', 'ArrowLeft', 'Home', 'ArrowRight']) {
+      await page.keyboard.press(key);
+      seen.read.push(await page.$eval('#memory .readout', (one) => one.textContent));
+    }
+    seen.legend = await page.$eval('#memory ul.legend', (one) => one.innerText);
+    seen.choices = await page.$$eval('#memory select option', (all) => all.map((one) => one.textContent));
+    return seen;
+  },
+
   sections: (page) => page.$$eval('section.view', (all) => all.map(({ id }) => id)),
 
   async pdf(page) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the bars of a timeline are called: of calls, or of tasks where lanes are workers (gantt.js).
+
+const CALLS = {
+  id: 'tl',
+  one: 'call',
+  many: 'calls',
+  outside: 'in no observed call',
+  find: 'event, line, argument, >1ms, longest ( / )',
+  label: 'Find calls by event, line, argument, thread, or the longest',
+  legend: 'What time was for: shown or hidden',
+};
+
+export const termsOf = (facts) => facts.terms ?? CALLS;
