@@ -4,11 +4,105 @@
 //   longest_block_ms: how long the page did not answer while it loaded
 //   zooms: for the whole run and nearer ones, what a frame takes while panning: mean and the slowest of 60, and what of
 //   it is the timeline's own (paint); and while zooming, when all is painted anew
+//   moves: frames a second while it is moved by the browser's own input (keys, the wheel, the pointer), of MOVES ms
+//   each: by what requestAnimationFrame tells; the slowest, and how many of a hundred took more than 20 ms
 // A file of 10 M calls: node page/dev/sample.mjs --lanes 64 --calls 2500000 --left-out 7500000 -o FILE.html
 import { resolve } from 'node:path';
 import { launch } from '../page/dev/browser.mjs';
 
+const MOVES = 2000;
 const [, , file, which = 'chrome'] = process.argv;
+
+/** Frames while `act` moves, one turn of it for each frame. */
+async function frames(page, act) {
+  await page.evaluate(() => {
+    window.frames = { times: [], own: [] };
+    const note = (now) => {
+      window.frames.times.push(now);
+      window.frames.own.push(window.gaspbpfPage.timeline.took ?? 0);
+      window.frames.next = requestAnimationFrame(note);
+    };
+    window.frames.next = requestAnimationFrame(note);
+  });
+  for (const end = Date.now() + MOVES; Date.now() < end;) {
+    await act();
+    await page.evaluate(() => new Promise((go) => requestAnimationFrame(go)));
+  }
+  return page.evaluate(() => {
+    cancelAnimationFrame(window.frames.next);
+    const { times, own } = window.frames;
+    const gaps = times.slice(1).map((time, i) => time - times[i]);
+    return {
+      frames_per_s: (1000 * gaps.length) / (times[times.length - 1] - times[0]),
+      slowest_ms: Math.max(...gaps),
+      late_percent: (100 * gaps.filter((gap) => gap > 20).length) / gaps.length,
+      slowest_paint_ms: Math.max(...own),
+    };
+  });
+}
+
+/** As somebody does who looks at it: by the wheel, by keys, by dragging. */
+async function moves(page) {
+  const seen = {};
+  await page.$eval('.tl', (one) => one.scrollIntoView({ block: 'center' }));
+  const at = await page.$eval('.tl-canvas', (one) => {
+    const { left, top, width } = one.getBoundingClientRect();
+    return { x: left + width / 2, y: top + 60 };
+  });
+  const view = (from, to) =>
+    page.evaluate(
+      (a, b) => {
+        const t = window.gaspbpfPage.timeline;
+        t.show(a * t.data.facts.length, b * t.data.facts.length);
+      },
+      from,
+      to,
+    );
+  let way = 1,
+    turns = 0;
+  const turn = (every) => {
+    if (++turns % every === 0) way = -way;
+  };
+  const wheel = (key, by, every) => async () => {
+    await page.keyboard.down(key);
+    await page.mouse.wheel({ deltaY: by * way });
+    await page.keyboard.up(key);
+    turn(every);
+  };
+  const keys = (one, other, every) => async () => {
+    await page.keyboard.press(way > 0 ? one : other);
+    turn(every);
+  };
+  await page.mouse.move(at.x, at.y);
+  await page.focus('.tl-scroll');
+  for (const [name, from, to] of [
+    ['tenth', 0.45, 0.55],
+    ['thousandth', 0.4995, 0.5005],
+  ]) {
+    await view(from, to);
+    seen[`wheel_${name}`] = await frames(page, wheel('Shift', 30, 60));
+    await view(from, to);
+    seen[`keys_${name}`] = await frames(page, keys('d', 'a', 6));
+    await view(from, to);
+    await page.mouse.down();
+    let x = 0;
+    seen[`drag_${name}`] = await frames(page, async () => {
+      x += 8 * way;
+      turn(50);
+      await page.mouse.move(at.x + x, at.y);
+    });
+    await page.mouse.up();
+    await page.mouse.move(at.x, at.y);
+  }
+  way = -1;
+  turns = 0;
+  await view(0, 1);
+  seen.wheel_zoom = await frames(page, wheel('Control', 20, 60));
+  await view(0, 1);
+  seen.keys_zoom = await frames(page, keys('s', 'w', 20));
+  return seen;
+}
+
 const browser = await launch(which);
 try {
   const page = await browser.newPage();
@@ -75,8 +169,9 @@ try {
       }, nearer),
     );
   }
+  const moved = await moves(page);
   const rounded = (value) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value);
-  console.log(JSON.stringify({ browser: which, ...load, zooms }, (_, value) => rounded(value)));
+  console.log(JSON.stringify({ browser: which, ...load, zooms, moves: moved }, (_, value) => rounded(value)));
 } finally {
   await browser.close();
 }

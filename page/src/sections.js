@@ -73,14 +73,7 @@ export class Sections {
       body,
     );
     this.main.append(section);
-    const entry = element(
-      'a',
-      { href: `#${view.id}` },
-      view.title,
-      many
-        ? element('span', { class: 'badge' }, String(many), element('span', { class: 'unseen' }, many === 1 ? ' finding' : ' findings'))
-        : null,
-    );
+    const entry = element('a', { href: `#${view.id}` }, view.title, ...(many ? [' ', badge(many)] : []));
     this.contents.append(entry);
     const one = { section, body, button, entry, open: true };
     this.all.set(view.id, one);
@@ -156,6 +149,14 @@ export class Sections {
     for (const { section } of this.all.values()) watcher.observe(section);
   }
 }
+
+const badge = (many) =>
+  element(
+    'span',
+    { class: 'badge' },
+    String(many),
+    element('span', { class: 'unseen' }, many === 1 ? ' finding' : ' findings'),
+  );
 
 function show(body, on) {
   if (on) body.removeAttribute('hidden');
