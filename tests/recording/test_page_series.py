@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What goes up and down in a page (`series`, docs/page.md): few points, with the extremes of each slot. Times are ns."""
+"""What goes up and down in a page (`series`, docs/page.md): few points, the extremes of each slot. Times are ns."""
 import json
 import random
 

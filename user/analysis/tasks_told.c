@@ -43,7 +43,8 @@ int tasks_tell_kinds(void *state, const struct report *r, const struct report_te
 	int error = 0;
 
 	for (uint32_t i = 0; i < s->nkinds && teller->kind && !error; i++) {
-		struct told_kind kind = { i, s->kinds[i].name ?: task_kind_label(s, &s->kinds[i], label, sizeof(label)) };
+		struct told_kind kind = { i,
+					  s->kinds[i].name ?: task_kind_label(s, &s->kinds[i], label, sizeof(label)) };
 
 		error = teller->kind(teller->context, &kind);
 	}

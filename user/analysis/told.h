@@ -102,8 +102,8 @@ struct report_watch {
 };
 
 /*
- * To be called before reporter_read(): whenever one of these has changed, or a task begins, it is told, in the order of time, maybe by
- * another thread, one call at a time.
+ * To be called before reporter_read(): whenever one of these has changed, or a task begins, it is told, in the order of
+ * time, maybe by another thread, one call at a time.
  */
 void reporter_watch(struct reporter *reporter, const struct report_watch *watch);
 

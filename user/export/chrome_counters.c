@@ -209,7 +209,8 @@ static void put_cost(struct chrome_counters *c, uint64_t pid, const uint64_t *co
 		if (now == before)
 			continue;
 		chrome_put_share(c->json, pid, "cost of the probes", "percent of a processor",
-				 since_start(c->d, time < c->slots.to ? time : c->slots.to), 100.0 * now / c->slots.width);
+				 since_start(c->d, time < c->slots.to ? time : c->slots.to),
+				 100.0 * now / c->slots.width);
 	}
 }
 

@@ -18,8 +18,8 @@ struct series_value {
 
 /* Zero: there was no value so far. */
 struct series {
-	uint64_t slot; /* of time, that is under way */
-	bool some;     /* there were values: */
+	uint64_t slot;                             /* of time, that is under way */
+	bool some;                                 /* there were values: */
 	struct series_value now, least, most, put; /* what it is; of the slot; what was put last */
 	bool any, any_put;                         /* there are least and most; put is there */
 };

@@ -140,8 +140,7 @@ void page_levels_note(void *context, enum report_level level, uint32_t process, 
 
 static void put_level(struct json *j, const struct page_levels *l, const struct level *one, uint64_t start)
 {
-	const struct def_process *process =
-		one->process < l->d->nprocesses ? &l->d->processes[one->process] : NULL;
+	const struct def_process *process = one->process < l->d->nprocesses ? &l->d->processes[one->process] : NULL;
 
 	json_newline(j);
 	json_object(j);
@@ -149,7 +148,7 @@ static void put_level(struct json *j, const struct page_levels *l, const struct 
 	json_key_string(j, "model", model_of(l, one->probe));
 	json_key_uint_known(j, "pid", process ? process->pid : 0, process);
 	json_key_int_known(j, "rank", process ? process->rank : 0, process && process->rank >= 0);
-		json_key(j, "at_ns");
+	json_key(j, "at_ns");
 	json_array(j);
 	for (size_t i = 0; i < one->count; i++)
 		json_uint(j, one->points[i].time > start ? one->points[i].time - start : 0);

@@ -342,7 +342,8 @@ static int put_column(struct page_tasks *t, enum column column, const uint32_t *
 			value = task->open;
 			break;
 		case SUBMITTED:
-			value = task->submit_seen && task->submitted <= task->start ? task->start - task->submitted + 1 : 0;
+			value = task->submit_seen && task->submitted <= task->start ? task->start - task->submitted + 1
+										    : 0;
 			break;
 		case READY:
 			value = task->ready_seen && task->ready <= task->start ? task->start - task->ready + 1 : 0;

@@ -45,7 +45,7 @@ struct page_tasks {
 	struct task_cell *cells; /* open addressing */
 	size_t ncells, mask;
 	uint32_t nbins;
-	struct task_lane *lanes; /* by thread */
+	struct task_lane *lanes;     /* by thread */
 	struct task_kind_sum *kinds; /* as told, behind the one of those that are not known */
 	size_t nkinds;
 	int error;
