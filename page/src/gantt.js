@@ -32,6 +32,7 @@ const TERMS = {
   outside: 'in no task',
   find: 'kind, line, worker, >1ms, longest',
   label: 'Find tasks by kind, the line that submits them, worker, or the longest',
+  selected: 'What is selected of the tasks',
   legend: 'Kinds of tasks: shown or hidden',
 };
 

@@ -182,7 +182,7 @@ export class Timeline extends Moving {
     );
     this.panel = element(
       'div',
-      { class: 'tl-panel', role: 'region', 'aria-label': 'What is selected', tabindex: 0 },
+      { class: 'tl-panel', role: 'region', 'aria-label': this.terms.selected, tabindex: 0 },
       element(
         'p',
         { class: 'muted' },

@@ -8,6 +8,7 @@ const CALLS = {
   outside: 'in no observed call',
   find: 'event, line, argument, >1ms, longest ( / )',
   label: 'Find calls by event, line, argument, thread, or the longest',
+  selected: 'What is selected',
   legend: 'What time was for: shown or hidden',
 };
 

@@ -485,7 +485,8 @@ static int put_all(struct page_tasks *t, const uint32_t *places, const uint32_t 
 	struct placing placing = { t, lane_of };
 	int error;
 
-	qsort_r(t->heap, t->count, sizeof(*t->heap), tasks_in_order, &placing);
+	if (t->count)
+		qsort_r(t->heap, t->count, sizeof(*t->heap), tasks_in_order, &placing);
 	for (size_t i = 0; i < t->count; i++)
 		t->lanes[t->heap[i].thread].drawn++;
 	error = put_tasks(t, &blocks->calls, spool, places, &l->sites);
