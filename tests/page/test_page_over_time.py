@@ -81,6 +81,12 @@ def test_sections_open_and_close(browser, tmp_path):
     assert seen["all"] == [seen["order"], "Close all"] and seen["none"] == ["findings"]
 
 
+def test_what_findings_are_about_comes_first(browser, tmp_path):
+    """Who is late, and what is never freed."""
+    seen = seen_in(browser, tmp_path, late(steps=60), "folds")["folds"]
+    assert seen["first"] == seen["order"][:5] == ["findings", "threads", "timeline", "waiting", "memory"]
+
+
 def test_memory_of_each_rank(browser, tmp_path):
     """8 ranks: those with the most first, and the others by choice. What is told is what was alive then."""
     seen = seen_in(browser, tmp_path, late(ranks=8, at=7), "curves")["curves"]
