@@ -3,7 +3,8 @@
 //
 // A block is an element <script type="application/x-gaspbpf" id="gaspbpf-NAME"> with a gzip stream in base64. `facts`
 // and `report` come before the script, since the first screen is made of them; `calls`, `bins`, `arrows`, `path`,
-// `series`, `tasks`, `task_calls` and `task_bins` come after it. Columns of numbers are LEB128 varints, differences where they are sorted.
+// `series`, `tasks`, `task_calls` and `task_bins` come after it. Columns of numbers are LEB128 varints, differences
+// where they are sorted.
 import { pause, slices } from './dom.js';
 
 export class Damaged extends Error {}
@@ -95,8 +96,7 @@ class Reader {
   }
 
   done() {
-    if (this.at !== this.end)
-      throw new Damaged(`this file is damaged: its ${this.what} are not as long as they say`);
+    if (this.at !== this.end) throw new Damaged(`this file is damaged: its ${this.what} are not as long as they say`);
   }
 }
 
@@ -141,8 +141,7 @@ async function readCalls(bytes, facts, more = []) {
   const word = await fillColumn(new Uint16Array(n), blockReader.column(), varint, slice);
   const end = await fillColumn(new Uint8Array(n), blockReader.column(), u8, slice);
   const others = {};
-  for (const name of more)
-    others[name] = await fillColumn(new Float64Array(n), blockReader.column(), varint, slice);
+  for (const name of more) others[name] = await fillColumn(new Float64Array(n), blockReader.column(), varint, slice);
   const parent = new Int32Array(n);
   for (const lane of facts.lanes) {
     const open = [];
@@ -182,8 +181,7 @@ async function readBins(bytes, facts) {
       for (let g = 0; g < groups; g++) share.push(0);
       for (let k = reader.u8(); k > 0; k--) {
         const group = reader.u8();
-        if (group >= groups)
-          throw new Damaged('this file is damaged: its bins name a group that is not there');
+        if (group >= groups) throw new Damaged('this file is damaged: its bins name a group that is not there');
         share[from + group] = reader.u8();
       }
       if (bin.length % 1024 === 0) await slice();
@@ -238,8 +236,7 @@ async function readArrows(bytes, facts) {
 export async function loadFirst() {
   const [facts, report] = await Promise.all([json('facts'), json('report')]);
   if (!facts || !report) return null;
-  if (facts.format !== 1)
-    throw new Damaged(`this file has a format that its script does not know (${facts.format})`);
+  if (facts.format !== 1) throw new Damaged(`this file has a format that its script does not know (${facts.format})`);
   facts.length = Math.max(1, facts.end_ns - facts.start_ns);
   return { facts, report, calls: null, bins: null, arrows: null, path: null, series: null, tasks: null };
 }

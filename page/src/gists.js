@@ -18,11 +18,13 @@ const gists = {
       .filter(([, ns]) => ns > 0)
       .sort((a, b) => b[1] - a[1])
       .slice(0, 3);
-    return `${several(report.threads.length, 'thread')}: ${shares.map(([label, ns]) => `${label} ${part(ns, wall, 0)}`).join(', ')}`;
+    const words = shares.map(([label, ns]) => `${label} ${part(ns, wall, 0)}`);
+    return `${several(report.threads.length, 'thread')}: ${words.join(', ')}`;
   },
   timeline: ({ facts }) =>
     facts.calls.left_out
-      ? `${count(facts.calls.drawn)} of ${several(facts.calls.all, 'call')}, those of ${time(facts.calls.shorter_than_ns)} and longer`
+      ? `${count(facts.calls.drawn)} of ${several(facts.calls.all, 'call')}, ` +
+        `those of ${time(facts.calls.shorter_than_ns)} and longer`
       : several(facts.calls.all, 'call'),
   waiting({ report }, people) {
     const all = (one) => one.direct_ns + (one.passed_on_ns ?? 0);
@@ -35,7 +37,10 @@ const gists = {
   },
   meetings({ report }) {
     const one = most(report.meetings, 'others_wait_ns');
-    return `${several(report.meetings.length, 'place')}; the others wait the most in ${one.event}: ${time(one.others_wait_ns)}`;
+    return [
+      several(report.meetings.length, 'place'),
+      `the others wait the most in ${one.event}: ${time(one.others_wait_ns)}`,
+    ];
   },
   locks({ report }, people) {
     const one = most(report.locks.classes, 'wait_ns');

@@ -26,7 +26,9 @@ function overTime(app, people, heaps, data) {
           at: [0, ...found.at_ns],
           values: [0, ...found.values],
           mark: heap.high_water_ns == null ? null : people.since(heap.high_water_ns),
-          means: `at most ${heap.exact ? '' : '~'}${bytes(heap.high_water_bytes)}, at ${time(people.since(heap.high_water_ns))}`,
+          means:
+            `at most ${heap.exact ? '' : '~'}${bytes(heap.high_water_bytes)}, ` +
+            `at ${time(people.since(heap.high_water_ns))}`,
         }
       );
     })

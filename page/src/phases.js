@@ -49,8 +49,8 @@ function iterations(data, of) {
 }
 
 /**
- * What is drawn: { from, to (ns since the beginning), lasts, of (how many), least, most, number }, by time. Each iteration
- * where the report has it, or else the page its calls; else so many together as the report keeps.
+ * What is drawn: { from, to (ns since the beginning), lasts, of (how many), least, most, number }, by time. Each
+ * iteration where the report has it, or else the page its calls; else so many together as the report keeps.
  */
 export function drawn(data, of) {
   const start = data.report.recording.start_ns;
@@ -282,7 +282,7 @@ function one(app, data, people, of) {
   const each = of.steps?.length && of.steps.every(({ iterations: n }) => n === 1);
   const words =
     `how long it took${of.threads.length > 1 ? (each ? all : ` on ${people.thread(drawnOf(of))}`) : ''}, by when it ` +
-    `began${each ? '' : '; where the calls are not in the page: of some together the mean, the shortest to the longest'}`;
+    `began${each ? '' : '; of some together, where their calls are not in the page: the mean, shortest to longest'}`;
   return [
     h(
       'p',

@@ -113,7 +113,7 @@ export class Timeline extends Moving {
           'button',
           { type: 'button', 'aria-pressed': 'true' },
           this.app.swatch(name),
-          ` ${name}`,
+          ` ${plain(name)}`,
         );
         one.addEventListener('click', () => {
           this.shown[g] ^= 1;
@@ -161,7 +161,8 @@ export class Timeline extends Moving {
         'aria-roledescription': 'timeline',
         'aria-describedby': 'tl-help',
         'aria-label':
-          `${format.count(facts.lanes.length)} lanes over ${format.time(facts.length)}: N goes to the next ${this.terms.one}, ` +
+          `${format.count(facts.lanes.length)} lanes over ${format.time(facts.length)}: ` +
+          `N goes to the next ${this.terms.one}, ` +
           'and it is told of below',
       },
       this.stick,

@@ -298,7 +298,7 @@ function splitTable(data, { sums, own, about }, span, some, app) {
         element(
           'tr',
           {},
-          element('th', { scope: 'row' }, app.swatch(group), ` ${name}`),
+          element('th', { scope: 'row' }, app.swatch(group), ` ${plain(name)}`),
           ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map(
             (text) => element('td', {}, text),
           ),
@@ -326,7 +326,8 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   const found = split(data, from, to, some, pyramidShares);
   const command = partCommand(data, from, to);
   const text =
-    `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ${format.count(found.calls)} ${termsOf(data.facts).many}` +
+    `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ` +
+    `${format.count(found.calls)} ${termsOf(data.facts).many}` +
     `${found.left ? ` and about ${format.count(found.left)} shorter ones that are not in this file` : ''}`;
   fill(
     panel,

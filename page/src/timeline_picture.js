@@ -406,7 +406,8 @@ export class Picture {
       if (this.arrowText) parts.push(this.arrowText);
       if (calls.left_out)
         parts.push(
-          `${format.count(calls.left_out)} ${termsOf(facts).many} shorter than ${format.time(calls.shorter_than_ns)} are not in this ` +
+          `${format.count(calls.left_out)} ${termsOf(facts).many} shorter than ` +
+            `${format.time(calls.shorter_than_ns)} are not in this ` +
             `file; ${facts.recording == null ? NOT_KEPT : `all ${termsOf(facts).many} of what is in view: `}`,
         );
       const command = (calls.left_out && partCommand(this.data, this.from, this.to)) || '';

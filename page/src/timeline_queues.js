@@ -67,12 +67,7 @@ export function paintQueues(context, scene, queues, first, end, colour) {
     if (!of) continue;
     const high = scene.layout.compact ? 2 : HIGH;
     const bottom =
-      place.y +
-      place.rows * place.rowHeight +
-      place.strip -
-      1 +
-      (scene.layout.compact ? 1 : high) -
-      scene.top;
+      place.y + place.rows * place.rowHeight + place.strip - 1 + (scene.layout.compact ? 1 : high) - scene.top;
     for (let k = after(of, scene.from); k < of.from.length && of.from[k] < to; k++) {
       const left = Math.max(0, xOf(of.from[k])),
         right = Math.min(scene.width / scene.ratio, xOf(of.to[k]));

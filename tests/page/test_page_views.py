@@ -207,7 +207,7 @@ def spoilt(value, key=""):
         return {name: spoilt(inside, name) for name, inside in value.items()}
     if isinstance(value, list):
         return [spoilt(inside, key) for inside in value]
-    words = ("kind", "how", "gain", "group", "role", "does", "phase", "state", "leak", "groups")
+    words = ("kind", "how", "gain", "group", "role", "does", "phase", "state", "leak", "groups", "what")
     return f"{value} {EVIL}" if isinstance(value, str) and key not in words else value
 
 
@@ -217,7 +217,7 @@ def spoil(page, to):
         value = spoilt(json.loads(gzip.decompress(base64.b64decode(match[2]))))
         return match[1] + base64.b64encode(gzip.compress(json.dumps(value).encode())).decode() + match[3]
 
-    text = re.sub(r'(<script type="application/x-gaspbpf" id="gaspbpf-(?:facts|report)">)([^<]*)(</script>)', block,
+    text = re.sub(r'(<script type="application/x-gaspbpf" id="gaspbpf-(?:facts|report|series|tasks)">)([^<]*)(</script>)', block,
                   page.read_text())
     to.write_text(text)
     return to
@@ -230,6 +230,17 @@ def test_hostile_names_are_text(pages, seen, tmp_path):
         assert evil[what] == clean[what], what
     assert "<img src=x onerror=" in evil["text"] and "\u202e" not in evil["text"] + evil["title"]
     assert "\\u202egnp" in evil["text"]
+
+
+def test_hostile_names_of_all_kinds_are_text(tmp_path):
+    """Of heaps, workers, kinds of tasks, locks and regions, too."""
+    page = tmp_path / "all.html"
+    assert gaspbpf.run("export", composed.compose(tmp_path / "all.gasp", all_kinds()), "-o", page).returncode == 0
+    clean, evil = (look(one, "hostile")["hostile"] for one in (page, spoil(page, tmp_path / "evil.html")))
+    assert not evil["run"]
+    for what in ("scripts", "made", "links"):
+        assert evil[what] == clean[what], what
+    assert "<img src=x onerror=" in evil["text"] and "\u202e" not in evil["text"] + evil["title"]
 
 
 def test_nothing_stands_out(pages, tmp_path):
