@@ -217,7 +217,8 @@ def spoil(page, to):
         value = spoilt(json.loads(gzip.decompress(base64.b64decode(match[2]))))
         return match[1] + base64.b64encode(gzip.compress(json.dumps(value).encode())).decode() + match[3]
 
-    text = re.sub(r'(<script type="application/x-gaspbpf" id="gaspbpf-(?:facts|report|series|tasks)">)([^<]*)(</script>)', block,
+    names = "facts|report|series|tasks"
+    text = re.sub(rf'(<script type="application/x-gaspbpf" id="gaspbpf-(?:{names})">)([^<]*)(</script>)', block,
                   page.read_text())
     to.write_text(text)
     return to
