@@ -211,6 +211,7 @@ static int note_event(void *context, const struct definitions *d, const struct e
 	const struct span *span = event->span;
 	struct sim_thread *thread = &sim->threads[span->thread];
 
+	thread->last = event->time;
 	if (event->type == EVENT_END) {
 		if (thread->noting && thread->feeding_lane == event->lane && thread->feeding_level == event->level)
 			thread->noting = false;
@@ -511,8 +512,10 @@ static void take_kept(struct sim *sim)
 	sim->counts.calls = sim->kept->calls;
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		sim->processes[i].from_start = sim->kept->from_start[i];
-	for (size_t i = 0; i < sim->d->nthreads; i++)
+	for (size_t i = 0; i < sim->d->nthreads; i++) {
+		sim->threads[i].last = sim->kept->last[i];
 		sim->threads[i].last_team = sim->kept->last_team[i];
+	}
 }
 
 int groups_open(struct sim *sim)
@@ -592,14 +595,18 @@ static bool keep(struct sim *sim)
 		return false;
 	if (!sim->kept->from_start)
 		sim->kept->from_start = calloc(sim->d->nprocesses + 1, sizeof(*sim->kept->from_start));
+	if (!sim->kept->last)
+		sim->kept->last = calloc(sim->d->nthreads + 1, sizeof(*sim->kept->last));
 	if (!sim->kept->last_team)
 		sim->kept->last_team = calloc(sim->d->nthreads + 1, sizeof(*sim->kept->last_team));
-	if (!sim->kept->from_start || !sim->kept->last_team)
+	if (!sim->kept->from_start || !sim->kept->last || !sim->kept->last_team)
 		return false;
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		sim->kept->from_start[i] = sim->processes[i].from_start;
-	for (size_t i = 0; i < sim->d->nthreads; i++)
+	for (size_t i = 0; i < sim->d->nthreads; i++) {
+		sim->kept->last[i] = sim->threads[i].last;
 		sim->kept->last_team[i] = sim->threads[i].last_team;
+	}
 	sim->kept->calls = sim->counts.calls;
 	sim->kept->groups = groups;
 	for (struct group *group = groups->list; group; group = group->next) {
@@ -622,5 +629,6 @@ void kept_groups_free(struct kept_groups *kept)
 	if (kept->groups)
 		groups_free(kept->groups);
 	free(kept->from_start);
+	free(kept->last);
 	free(kept->last_team);
 }

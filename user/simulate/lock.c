@@ -3,8 +3,8 @@
  * lock.c - locks: who had it before.
  *
  * Who takes a lock waits for the one who had it before, and the order stays that of the recording. That order is
- * known once all threads have been fed up to then; so acquires are *settled* one chunk of the recording later. A
- * release that comes only after the next acquire was over (a lock for readers, a lock that another thread gives back)
+ * known once all threads have been fed up to then. So acquires are *settled* as soon as each thread that goes on has
+ * been fed beyond them, and one chunk of the recording later whatever threads make no calls meanwhile. A release that comes only after the next acquire was over (a lock for readers, a lock that another thread gives back)
  * was not waited for.
  */
 #include <errno.h>
@@ -179,15 +179,30 @@ int locks_feed(struct sim *sim, struct op *op, const struct span *span)
 
 /* --- the order ------------------------------------------------------------ */
 
-/* The unsettled hold that was taken first, if that is settled now. */
-static struct hold *next_settled(const struct sim *sim, struct lock *lock)
+/* Which holds are known: all that were taken until then. Of a thread nothing comes that began before what it was fed
+ * last. */
+static uint64_t known_until(const struct sim *sim)
+{
+	uint64_t until = UINT64_MAX;
+
+	for (size_t i = 0; i < sim->d->nthreads && !sim->all_fed; i++) {
+		const struct sim_thread *thread = &sim->threads[i];
+
+		if (thread->fed < thread->last && thread->fed <= until)
+			until = thread->fed ? thread->fed - 1 : 0;
+	}
+	return until > sim->settled ? until : sim->settled;
+}
+
+/* The unsettled hold that was taken first, if it was until then. */
+static struct hold *next_settled(struct lock *lock, uint64_t until)
 {
 	struct hold **best = NULL, *hold;
 
 	for (struct hold **at = &lock->unsettled; *at; at = &(*at)->next)
 		if (!best || (*at)->taken <= (*best)->taken) /* of two the one that was fed first, which stands last */
 			best = at;
-	if (!best || (!sim->all_fed && (*best)->taken > sim->settled))
+	if (!best || (*best)->taken > until)
 		return NULL;
 	hold = *best;
 	*best = hold->next;
@@ -218,7 +233,7 @@ static void settle(struct sim *sim, struct lock *lock, struct hold *hold)
 }
 
 /* Many holds of one lock: sorted once. */
-static void settle_many(struct sim *sim, struct lock *lock, size_t count)
+static void settle_many(struct sim *sim, struct lock *lock, size_t count, uint64_t until)
 {
 	struct hold **holds = calloc(count, sizeof(*holds)), *rest = NULL;
 	size_t n = 0;
@@ -233,7 +248,7 @@ static void settle_many(struct sim *sim, struct lock *lock, size_t count)
 	}
 	qsort(holds, n, sizeof(*holds), by_taken);
 	for (size_t i = 0; i < n; i++) {
-		if (sim->all_fed || holds[i]->taken <= sim->settled) {
+		if (holds[i]->taken <= until) {
 			settle(sim, lock, holds[i]);
 		} else {
 			holds[i]->next = rest;
@@ -246,6 +261,7 @@ static void settle_many(struct sim *sim, struct lock *lock, size_t count)
 
 void locks_settle(struct sim *sim)
 {
+	uint64_t until = sim->locks->dirty ? known_until(sim) : 0;
 	struct lock *lock, *next, *kept = NULL;
 
 	for (lock = sim->locks->dirty; lock; lock = next) {
@@ -256,9 +272,9 @@ void locks_settle(struct sim *sim)
 		for (hold = lock->unsettled; hold; hold = hold->next)
 			count++;
 		if (count > 4)
-			settle_many(sim, lock, count);
+			settle_many(sim, lock, count, until);
 		else
-			while ((hold = next_settled(sim, lock)))
+			while ((hold = next_settled(lock, until)))
 				settle(sim, lock, hold);
 		lock->listed = lock->unsettled;
 		if (lock->listed) {

@@ -262,6 +262,7 @@ struct sim_thread {
 	unsigned notified_member; /* a split barrier that it has begun */
 	uint64_t begin;           /* recorded: what is known of it begins */
 	uint64_t fed;             /* recorded: so far it has been fed */
+	uint64_t last;            /* recorded: its last event, by the first reading */
 	bool fed_any, queued, begun, undecided;
 	struct op *at;    /* the operation it is in, or waits in */
 	uint64_t old;     /* recorded time up to which it is simulated */
@@ -326,7 +327,8 @@ struct comm;
 struct kept_groups {
 	struct groups *groups; /* NULL: nothing yet */
 	bool *from_start;      /* by process */
-	uint64_t *last_team;   /* by thread */
+	uint64_t *last;        /* by thread */
+	uint64_t *last_team;   /* likewise */
 	uint64_t calls;
 };
 

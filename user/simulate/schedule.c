@@ -674,6 +674,14 @@ static bool give_way(struct sim *sim)
 	return false;
 }
 
+/* Those that wait for a lock look again at what has been fed of who had it before. */
+static void wake_for_locks(struct sim *sim)
+{
+	for (size_t i = 0; i < sim->d->nthreads; i++)
+		if (sim->threads[i].at && sim->threads[i].at->kind == KIND_ACQUIRE)
+			schedule_wake(sim, i);
+}
+
 /*
  * Within a chunk threads go on as soon as what they need is there, and few operations have to be kept. What will not
  * come is told only once the whole chunk is there.
@@ -685,6 +693,8 @@ static int after_part(void *context, uint64_t time)
 	if (time < sim->settled)
 		return 0;
 	match_what_came(sim);
+	locks_settle(sim);
+	wake_for_locks(sim);
 	sim->in_part = true;
 	if (!sim->error)
 		sim->error = run_ready(sim);
@@ -711,9 +721,7 @@ static void after_chunk(void *context, size_t done, size_t all)
 	wake_undecided(sim);
 	posts_settle(sim);
 	teams_settle(sim);
-	for (size_t i = 0; i < sim->d->nthreads; i++)
-		if (sim->threads[i].at && sim->threads[i].at->kind == KIND_ACQUIRE)
-			schedule_wake(sim, i);
+	wake_for_locks(sim);
 	if (!sim->error)
 		sim->error = run_ready(sim);
 	while (sim->queued_bytes > QUEUE_MOST && !sim->error && give_way(sim))
