@@ -202,13 +202,14 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 static bool make_room(struct recording *r)
 {
 	if (r->spans)
-		return r->packed && r->is_late && r->gaps && r->gap_before;
+		return r->packed && r->thread_of && r->is_late && r->gaps && r->gap_before;
 	r->packed = malloc((RECORDING_CHUNK_SPANS + 1) * sizeof(*r->packed)); /* and one that is too many */
 	r->spans = calloc(RECORDING_CHUNK_SPANS + 1, sizeof(*r->spans));
+	r->thread_of = malloc((RECORDING_CHUNK_SPANS + 1) * sizeof(*r->thread_of));
 	r->is_late = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->is_late));
 	r->gaps = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->gaps));
 	r->gap_before = calloc(RECORDING_CHUNK_SPANS, sizeof(*r->gap_before));
-	return r->packed && r->spans && r->is_late && r->gaps && r->gap_before;
+	return r->packed && r->spans && r->thread_of && r->is_late && r->gaps && r->gap_before;
 }
 
 /* Marks the late spans of a chunk; they must be the same spans as their copies. */
@@ -244,8 +245,10 @@ static void leave_out(struct recording *r, size_t index, size_t *nspans, size_t 
 		}
 		if (i == *nspans || leaves_out_span(r, r->spans[i]))
 			continue;
-		if (spans != i)
+		if (spans != i) {
 			r->spans[spans] = r->spans[i];
+			r->thread_of[spans] = r->thread_of[i];
+		}
 		r->is_late[spans++] = r->is_late[i];
 	}
 	r->places[index].left_out = *nspans - spans;
@@ -288,6 +291,7 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 		enum record record = records_next(r, &records, span, gap, &wrong);
 
 		if (record == RECORD_SPAN) {
+			r->thread_of[nspans] = span->thread;
 			r->spans[nspans++] = span;
 			span = (struct span *)(span->words + span->nwords);
 		} else if (record == RECORD_GAP) {
@@ -304,7 +308,8 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 	}
 	if (r->some_left_out)
 		leave_out(r, index, &nspans, &ngaps);
-	*chunk = (struct recording_chunk){ r->spans, nspans, r->is_late, r->gaps, r->gap_before, ngaps };
+	*chunk = (struct recording_chunk){ r->spans, r->thread_of, nspans, r->is_late,
+					   r->gaps,  r->gap_before, ngaps };
 	if (!r->places[index].floor_known)
 		r->places[index].floor = find_floor(chunk);
 	r->places[index].floor_known = true;

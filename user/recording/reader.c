@@ -387,6 +387,7 @@ void recording_close(struct recording *r)
 	free(r->places);
 	free(r->packed);
 	free(r->spans);
+	free(r->thread_of);
 	free(r->is_late);
 	free(r->gaps);
 	free(r->gap_before);

@@ -66,6 +66,7 @@ struct recording {
 	/* Of the chunk last read, for recording_read_chunk(). */
 	struct span *packed;       /* the spans without the words that they do not have: most have few of them */
 	const struct span **spans; /* where each is */
+	uint32_t *thread_of;
 	bool *is_late;
 	struct gap *gaps;
 	size_t *gap_before;

@@ -592,6 +592,7 @@ struct recording *recording_whole(struct recording *recording);
 struct recording_chunk {
 	/* In the order of arrival. Of words only span->nwords are there: what comes behind may be another span. */
 	const struct span *const *spans;
+	const uint32_t *threads;  /* threads[i]: of spans[i], which need not be looked at for it */
 	size_t nspans;            /* at most RECORDING_CHUNK_SPANS */
 	const bool *late;         /* late[i]: spans[i] is among recording_late() */
 	const struct gap *gaps;   /* in the order of arrival */

@@ -109,7 +109,7 @@ static int deliver(struct timeline_live *live, uint32_t index, size_t count)
 	if (!error)
 		timeline_sort(t->keys, count);
 	for (size_t i = 0; i < count && !error; i++)
-		error = timeline_begin(t, &t->threads[index], &w->spans[t->keys[i].index]);
+		error = timeline_begin(t, &t->threads[index], &w->spans[t->keys[i].index], false);
 	w->count -= count;
 	if (w->count) {
 		memmove(w->spans, w->spans + count, w->count * sizeof(*w->spans));
@@ -137,7 +137,7 @@ static int close_opened(struct timeline_live *live, uint32_t index, unsigned dep
 
 	for (unsigned l = 0; l < thread->nlanes; l++) {
 		for (size_t i = 0; i < thread->lanes[l].nopen; i++) {
-			struct span *span = &thread->lanes[l].open[i];
+			struct span *span = &thread->lanes[l].open[i].copy;
 
 			if (span->end != UINT64_MAX || span->depth < depth)
 				continue;
@@ -222,7 +222,7 @@ int timeline_live_open(struct timeline_live *live, const struct span *span, bool
 		before++; /* what it was in has become no span */
 	error = deliver(live, span->thread, before);
 	if (!error && !silent)
-		error = timeline_begin(&live->timeline, &live->timeline.threads[span->thread], span);
+		error = timeline_begin(&live->timeline, &live->timeline.threads[span->thread], span, false);
 	w->opened[w->base++] = span->start;
 	return error ? error : deliver_complete(live, span->thread);
 }

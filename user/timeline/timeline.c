@@ -12,8 +12,8 @@
  * the chunk's own spans that are not late are sorted by start and merged with the late ones
  * that began before the new horizon; that is the order of the STARTs.
  *
- * ENDs come from the calls in progress: each lane of a thread has a stack of them, copied from
- * the chunk. Before a START at time t, all ENDs up to t are delivered. Where an END and a START have the same
+ * ENDs come from the calls in progress: each lane of a thread has a stack of them; those that the chunk ends before
+ * are copied then. Before a START at time t, all ENDs up to t are delivered. Where an END and a START have the same
  * time, the sequence numbers and depths of the spans say whether the one lies inside the other.
  *
  * Lanes: a thread that switches stacks (ucontext, fibers) has calls that overlap without
@@ -133,6 +133,11 @@ static bool is_moment(const struct span *span)
 	return !span_has_duration(span);
 }
 
+static const struct span *innermost(const struct lane *lane)
+{
+	return open_call_span(&lane->open[lane->nopen - 1]);
+}
+
 /* The lane whose innermost call ends first; NULL: nothing is in progress. */
 static struct lane *first_to_end(struct thread *thread)
 {
@@ -141,7 +146,7 @@ static struct lane *first_to_end(struct thread *thread)
 	for (unsigned i = 0; i < thread->nlanes; i++) {
 		struct lane *lane = &thread->lanes[i];
 
-		if (lane->nopen && (!first || lane->open[lane->nopen - 1].end < first->open[first->nopen - 1].end))
+		if (lane->nopen && (!first || innermost(lane)->end < innermost(first)->end))
 			first = lane;
 	}
 	return first;
@@ -149,7 +154,7 @@ static struct lane *first_to_end(struct thread *thread)
 
 static int end_innermost(struct timeline *t, struct thread *thread, struct lane *lane)
 {
-	struct span *span = &lane->open[--lane->nopen];
+	const struct span *span = open_call_span(&lane->open[--lane->nopen]);
 
 	if (span->end > thread->now)
 		thread->now = span->end;
@@ -161,7 +166,7 @@ int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time,
 	struct lane *lane;
 
 	while ((lane = first_to_end(thread))) {
-		const struct span *top = &lane->open[lane->nopen - 1];
+		const struct span *top = innermost(lane);
 
 		if (top->end > time || (top->end == time && next && encloses(top, next)))
 			return 0;
@@ -181,7 +186,7 @@ static struct lane *lane_for(struct timeline *t, struct thread *thread, uint64_t
 	for (unsigned i = 0; i < thread->nlanes; i++) {
 		struct lane *lane = &thread->lanes[i];
 
-		if (!lane->nopen || lane->open[lane->nopen - 1].end >= end)
+		if (!lane->nopen || innermost(lane)->end >= end)
 			return lane;
 	}
 	if (thread->nlanes == TIMELINE_LANES) {
@@ -208,13 +213,13 @@ static void copy_span(struct span *to, const struct span *from)
 }
 
 /* Makes it the innermost call in progress. */
-static int push(struct lane *lane, const struct span *span, uint64_t start, uint64_t end)
+static int push(struct lane *lane, const struct span *span, uint64_t start, uint64_t end, bool stays)
 {
-	struct span *top;
+	struct open_call *top;
 
 	if (lane->nopen == lane->room) {
 		size_t room = lane->room ? 2 * lane->room : 4;
-		struct span *larger = realloc(lane->open, room * sizeof(*larger));
+		struct open_call *larger = realloc(lane->open, room * sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
@@ -222,10 +227,27 @@ static int push(struct lane *lane, const struct span *span, uint64_t start, uint
 		lane->room = room;
 	}
 	top = &lane->open[lane->nopen++];
-	copy_span(top, span);
-	top->start = start;
-	top->end = end;
+	top->in_chunk = stays && span->start == start && span->end == end ? span : NULL;
+	if (top->in_chunk)
+		return 0;
+	copy_span(&top->copy, span);
+	top->copy.start = start;
+	top->copy.end = end;
 	return 0;
+}
+
+/* The chunk ends: calls that are still in progress are kept. */
+static void keep_open(struct thread *thread)
+{
+	for (unsigned i = 0; i < thread->nlanes; i++) {
+		struct lane *lane = &thread->lanes[i];
+
+		for (size_t k = 0; k < lane->nopen; k++) {
+			if (lane->open[k].in_chunk)
+				copy_span(&lane->open[k].copy, lane->open[k].in_chunk);
+			lane->open[k].in_chunk = NULL;
+		}
+	}
 }
 
 static int begin_moment(struct timeline *t, const struct thread *thread, const struct lane *lane,
@@ -238,7 +260,7 @@ static int begin_moment(struct timeline *t, const struct thread *thread, const s
 	return say(t, EVENT_ATOMIC, time, &span, lane - thread->lanes, lane->nopen);
 }
 
-int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span)
+int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span, bool stays)
 {
 	uint64_t start = span->start, end = span->end;
 	struct lane *lane;
@@ -259,10 +281,10 @@ int timeline_begin(struct timeline *t, struct thread *thread, const struct span 
 		return error;
 	if (is_moment(span))
 		return begin_moment(t, thread, lane, span, start);
-	error = push(lane, span, start, end);
+	error = push(lane, span, start, end, stays);
 	if (error)
 		return error;
-	return say(t, EVENT_START, start, &lane->open[lane->nopen - 1], lane - thread->lanes, lane->nopen - 1);
+	return say(t, EVENT_START, start, innermost(lane), lane - thread->lanes, lane->nopen - 1);
 }
 
 int timeline_pass_gap(struct timeline *t, struct thread *thread, const struct gap *gap)
@@ -302,8 +324,8 @@ static void divide(struct timeline *t, const struct recording_chunk *chunk)
 
 	t->nmet = 0;
 	for (size_t i = 0; i < chunk->nspans; i++) {
-		meet(t, chunk->spans[i]->thread);
-		t->threads[chunk->spans[i]->thread].nspans++;
+		meet(t, chunk->threads[i]);
+		t->threads[chunk->threads[i]].nspans++;
 	}
 	for (size_t i = 0; i < chunk->ngaps; i++) {
 		meet(t, chunk->gaps[i].thread);
@@ -326,7 +348,7 @@ static void distribute(struct timeline *t, const struct recording_chunk *chunk)
 {
 	for (size_t i = 0; i < chunk->nspans; i++) {
 		const struct span *span = chunk->spans[i];
-		struct thread *thread = &t->threads[span->thread];
+		struct thread *thread = &t->threads[chunk->threads[i]];
 
 		if (span->end > thread->horizon)
 			thread->horizon = span->end;
@@ -360,7 +382,7 @@ static int begin_late(struct timeline *t, struct thread *thread, uint64_t limit,
 				return 0;
 		}
 		thread->late++;
-		int error = timeline_begin(t, thread, &span);
+		int error = timeline_begin(t, thread, &span, false);
 
 		if (error)
 			return error;
@@ -398,7 +420,7 @@ static int deliver_spans(struct timeline *t, struct thread *thread, const struct
 		}
 		error = begin_late(t, thread, span->start, span);
 		if (!error)
-			error = timeline_begin(t, thread, span);
+			error = timeline_begin(t, thread, span, true);
 		if (error)
 			return error;
 	}
@@ -514,6 +536,8 @@ static int read_chunk(struct timeline *t, size_t index)
 		error = deliver_parts(t, &chunk);
 	for (size_t i = 0; i < t->nmet && !error; i++)
 		error = deliver(t, &t->threads[t->met[i]], &chunk);
+	for (size_t i = 0; i < t->nmet; i++)
+		keep_open(&t->threads[t->met[i]]);
 	return error;
 }
 

@@ -7,8 +7,19 @@
 
 #include "timeline/timeline.h"
 
+/* A call in progress. Most end before the chunk does that they are in: only of the others there is a copy. */
+struct open_call {
+	const struct span *in_chunk; /* NULL: it is `copy` */
+	struct span copy;
+};
+
+static inline const struct span *open_call_span(const struct open_call *call)
+{
+	return call->in_chunk ? call->in_chunk : &call->copy;
+}
+
 struct lane {
-	struct span *open; /* a stack of calls in progress, each inside the one before */
+	struct open_call *open; /* a stack, each inside the one before */
 	size_t nopen, room;
 };
 
@@ -56,8 +67,9 @@ struct timeline {
 struct key timeline_key(const struct span *span, uint32_t index);
 /* Into the order of starts. They should come in the order in which the calls ended. */
 void timeline_sort(struct key *keys, size_t count);
-/* Delivers the START of a call, and before it the ENDs that are due. 0 or -errno. */
-int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span);
+/* Delivers the START of a call, and before it the ENDs that are due. stays: the span is there until the chunk ends. 0 or
+ * -errno. */
+int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span, bool stays);
 /* Delivers the ENDs up to `time` (ns); calls that end right then stay where they enclose `next` (NULL: none does). */
 int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time, const struct span *next);
 /* Delivers all that happens on any thread before `time` (ns), for which no other start before it may be still to come.
