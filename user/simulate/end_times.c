@@ -55,17 +55,14 @@ typedef void event_callback(void *self, struct cpf_func_event *event);
 static int call_event(struct sim *sim, enum scenario s, enum callback in, event_callback *callback,
 		      struct cpf_func_event *event, uint64_t *end)
 {
-	if (callback) {
-		struct cpf_func_event before = *event;
+	struct cpf_func_event before = *event;
 
-		plugin_enter(sim, s, in);
-		callback(sim->plugins[s]->self, event);
-		plugin_leave(sim, s);
-		before._endTime = event->_endTime;
-		if (memcmp(&before, event, sizeof(before)))
-			return plugin_broke(sim, in, plugin_changed, before._threadID, before._startTime,
-					    before._endTime);
-	}
+	plugin_enter(sim, s, in);
+	callback(sim->plugins[s]->self, event);
+	plugin_leave(sim, s);
+	before._endTime = event->_endTime;
+	if (memcmp(&before, event, sizeof(before)))
+		return plugin_broke(sim, in, plugin_changed, before._threadID, before._startTime, before._endTime);
 	*end = event->_endTime;
 	return plugin_check_end(sim, in, event->_threadID, event->_startTime, *end);
 }
@@ -105,11 +102,17 @@ int ask_work(struct sim *sim, struct sim_thread *thread, uint32_t index, uint64_
 		error = call_task(sim, AS_TOLD, &task, &end);
 	} else {
 		const struct cpf_plugin *plugin = sim->plugins[AS_TOLD];
-		struct cpf_func_event event = plugin_event(index, func, 0, 0, start, start + duration);
+		enum callback in = traced ? IN_FUNCTION : IN_NON_TRACING;
+		event_callback *callback = traced ? plugin->ProcessFunctionEvent : plugin->ProcessNonTracingEvent;
 
-		error = call_event(sim, AS_TOLD, traced ? IN_FUNCTION : IN_NON_TRACING,
-				   traced ? plugin->ProcessFunctionEvent : plugin->ProcessNonTracingEvent, &event,
-				   &end);
+		end = start + duration;
+		if (callback) {
+			struct cpf_func_event event = plugin_event(index, func, 0, 0, start, end);
+
+			error = call_event(sim, AS_TOLD, in, callback, &event, &end);
+		} else {
+			error = plugin_check_end(sim, in, index, start, end);
+		}
 	}
 	if (error)
 		return error;

@@ -27,7 +27,6 @@ struct half *half_new(struct sim *sim, const struct op *op, bool is_send)
 		.site = op->site,
 		.start = op->start,
 		.end = op->end,
-		.wait_start = op->start,
 		.holds = 1,
 		.begins = op->facts->begins,
 		.sync = is_send && op->facts->sync,

@@ -110,8 +110,7 @@ struct half {
 	const struct def_comm *members; /* of the communicator; NULL: not known */
 	int32_t tag;
 	uint64_t bytes;
-	uint64_t end;        /* recorded: of the send; of a receive its end */
-	uint64_t wait_start; /* recorded: of the receive, or of the wait for it */
+	uint64_t end; /* recorded: of the send; of a receive its end */
 	struct times new_start, new_end;
 };
 

@@ -38,6 +38,24 @@ static void drop(struct sim *sim, struct sim_process *process, struct request *r
 	forget(sim, process, request);
 }
 
+/*
+ * The oldest, and the halves of its message, will have to be looked at when it is dropped, and have long left the cache:
+ * they are asked for one call before, and what leads to them two calls before.
+ */
+static void fetch_oldest(const struct sim_process *process)
+{
+	const struct request *oldest = process->requests, *next = oldest->next;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (oldest->halves[i])
+			__builtin_prefetch(oldest->halves[i]->other, 1);
+		if (next && next->halves[i])
+			__builtin_prefetch(next->halves[i], 1);
+	}
+	if (next)
+		__builtin_prefetch(next->next, 1);
+}
+
 int requests_begin(struct sim *sim, struct op *op, const struct span *span)
 {
 	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
@@ -70,8 +88,10 @@ int requests_begin(struct sim *sim, struct op *op, const struct span *span)
 	else
 		process->requests = request;
 	process->last_request = request;
-	if (++process->nrequests > REQUESTS_MOST)
+	if (++process->nrequests > REQUESTS_MOST) {
 		drop(sim, process, process->requests);
+		fetch_oldest(process);
+	}
 	return 0;
 }
 
@@ -117,7 +137,6 @@ static int complete(struct sim *sim, struct op *op, const struct span *span, str
 		if (error || half->is_send)
 			continue;
 		half->completed = true;
-		half->wait_start = op->start;
 		half->end = op->end;
 		match_check_direction(sim, half);
 		if (half->queued && (half->partner == NO_INDEX || half->tag < 0) && only)
