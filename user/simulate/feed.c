@@ -91,6 +91,7 @@ static struct op *new_op(struct sim *sim)
 	if (!op)
 		return calloc(1, sizeof(*op));
 	sim->free_ops = op->free;
+	op_fetch(sim->free_ops);
 	*op = (struct op){
 		.halves = op->halves,
 		.halves_room = op->halves_room,

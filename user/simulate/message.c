@@ -19,6 +19,8 @@ struct half *half_new(struct sim *sim, const struct op *op, bool is_send)
 		half = malloc(sizeof(*half));
 	if (!half)
 		return NULL;
+	if (sim->free_halves)
+		__builtin_prefetch(sim->free_halves, 1);
 	*half = (struct half){
 		.is_send = is_send,
 		.thread = op->thread,

@@ -207,6 +207,13 @@ struct op {
 	const struct facts *facts;
 };
 
+/* Of those that wait for their turn, or to be used again, there are more than the cache holds: asked for in time. */
+static inline void op_fetch(const struct op *op)
+{
+	for (size_t at = 0; op && at < sizeof(*op); at += 64)
+		__builtin_prefetch((const char *)op + at, 1);
+}
+
 enum item_type {
 	ITEM_START,
 	ITEM_END,

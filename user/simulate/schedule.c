@@ -561,12 +561,23 @@ static int step(struct sim *sim, uint32_t index, const struct item *item)
 	return error ? error : output_item(sim, index, item, time);
 }
 
+/* The operation that is next in turn after this item. */
+static void fetch_next(const struct row *row)
+{
+	const struct item *item = (const struct item *)(row->data + row->head);
+	size_t next = row->head + sizeof(*item) + item->extra;
+
+	if (next < row->tail && ((const struct item *)(row->data + next))->type == ITEM_BEGIN)
+		op_fetch(((const struct item *)(row->data + next))->op);
+}
+
 static int run_thread(struct sim *sim, uint32_t index)
 {
 	struct row *row = &sim->threads[index].row;
 	int error = 0;
 
 	while (row->head < row->tail && !error) {
+		fetch_next(row);
 		error = step(sim, index, (const struct item *)(row->data + row->head));
 		if (!error)
 			row_pop(sim, row);
