@@ -297,7 +297,7 @@ static size_t count_until(struct comm_chain *chain, const struct def_comm *comms
 }
 
 /* Takes in what has come to the definitions. False: out of memory. */
-static bool catch_up(struct comm_index *index)
+static bool take_in(struct comm_index *index)
 {
 	const struct definitions *d = index->d;
 
@@ -316,6 +316,14 @@ static bool catch_up(struct comm_index *index)
 			value_prepare(&index->handles[index->nprobes], handle);
 	}
 	return true;
+}
+
+/* The same. Mostly nothing has. */
+static inline bool catch_up(struct comm_index *index)
+{
+	const struct definitions *d = index->d;
+
+	return (index->count == d->ncomms && index->nprobes == d->nprobes) || take_in(index);
 }
 
 struct comm_index *comm_index_new(const struct definitions *d)
@@ -354,7 +362,7 @@ const struct def_comm *comm_find(struct comm_index *index, uint32_t process, uin
 	struct comm_chain *chain;
 	size_t until;
 
-	if (index->count < index->d->ncomms && !catch_up(index))
+	if (!catch_up(index))
 		return NULL;
 	if (recent->process == process && recent->handle == handle && recent->from <= time && time < recent->to)
 		return &comms[recent->index];

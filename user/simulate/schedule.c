@@ -562,7 +562,7 @@ static int step(struct sim *sim, uint32_t index, const struct item *item)
 }
 
 /* The operation that is next in turn after this item. */
-static void fetch_next(const struct row *row)
+static inline __attribute__((always_inline)) void fetch_next(const struct row *row)
 {
 	const struct item *item = (const struct item *)(row->data + row->head);
 	size_t next = row->head + sizeof(*item) + item->extra;
