@@ -232,7 +232,7 @@ static int more_slots(struct deeds *deeds)
 	return 0;
 }
 
-uint32_t deeds_number(struct deeds *deeds, const struct deed *deed)
+static uint32_t look_up(struct deeds *deeds, const struct deed *deed)
 {
 	uint32_t *slot;
 
@@ -245,18 +245,36 @@ uint32_t deeds_number(struct deeds *deeds, const struct deed *deed)
 		const struct deed beyond = deed_unknown(deed->thread);
 
 		deeds->full = true;
-		return deeds_number(deeds, &beyond);
+		return look_up(deeds, &beyond);
 	}
-	if (array_one_more(&deeds->all, &deeds->room, deeds->count, sizeof(*deeds->all)))
+	if (array_one_more(&deeds->all, &deeds->room, deeds->count, sizeof(*deeds->all)) ||
+	    array_reach(&deeds->then, &deeds->then_room, deeds->count + 1, sizeof(*deeds->then)))
 		return NO_INDEX;
 	deeds->all[deeds->count++] = *deed;
 	*slot = deeds->count;
 	return deeds->count - 1;
 }
 
+uint32_t deeds_number(struct deeds *deeds, const struct deed *deed)
+{
+	uint32_t number = deeds->count ? deeds->then[deeds->last] : NO_INDEX;
+
+	if (number != NO_INDEX && is_equal(&deeds->all[number], deed)) {
+		deeds->last = number;
+		return number;
+	}
+	number = look_up(deeds, deed);
+	if (number == NO_INDEX)
+		return NO_INDEX;
+	deeds->then[deeds->last] = number;
+	deeds->last = number;
+	return number;
+}
+
 void deeds_free(struct deeds *deeds)
 {
 	free(deeds->all);
 	free(deeds->slots);
+	free(deeds->then);
 	*deeds = (struct deeds){ 0 };
 }

@@ -75,6 +75,9 @@ struct deeds {
 	uint32_t *slots; /* a hash table of number + 1; 0: free */
 	size_t mask;     /* of as many; 0: none */
 	bool full;       /* DEEDS_MOST were not enough: the others are unknown */
+	uint32_t *then;  /* by number: the one that was asked for next, the last time; in a loop it is again */
+	size_t then_room;
+	uint32_t last; /* that was asked for */
 };
 
 #define DEEDS_MOST (1u << 18)
