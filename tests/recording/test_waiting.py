@@ -273,3 +273,17 @@ def test_setting_up_and_ending_are_apart(tmp_path):
     text += call(1, 1250, 9000, "MPI_Finalize") + call(2, 1250, 9000, "MPI_Finalize")
     seen = report(tmp_path, text)["efficiency"]
     assert (seen["time_ns"], seen["load_balance"], seen["communication"]) == (250, 1, 0.8)
+
+
+def test_a_lock_in_a_long_recording(tmp_path):
+    """Threads 2 and 3 have a lock by turns, 3,000 times; thread 1 wants it from the 500th time on, and has it behind the
+    2,500th. A recording of that length is told in parts, and that wait is in all of them."""
+    def has(tid, wanted, taken, given):
+        return (call(tid, wanted, taken, "pthread_mutex_lock", mutex=64)
+                + call(tid, given, given + 20, "pthread_mutex_unlock", mutex=64))
+
+    turns = {number: has(2 + number % 2, 1000 * number + 100, 1000 * number + 150, 1000 * number + 900)
+             for number in range(1, 3001)}
+    turns[2500] += has(1, 500_300, 2_500_940, 2_500_960)
+    seen = report(tmp_path, composed.threads(3, rank=0) + "".join(turns.values()))
+    assert states(seen) == {("wait_for_lock", 1, 2): 2_500_900 - 500_300}
