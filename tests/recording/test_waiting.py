@@ -276,8 +276,8 @@ def test_setting_up_and_ending_are_apart(tmp_path):
 
 
 def test_a_lock_in_a_long_recording(tmp_path):
-    """Threads 2 and 3 have a lock by turns, 3,000 times; thread 1 wants it from the 500th time on, and has it behind the
-    2,500th. A recording of that length is told in parts, and that wait is in all of them."""
+    """Threads 2 and 3 have a lock by turns, 3,000 times; thread 1 wants it from the 500th time on, and has it behind
+    the 2,500th. A recording of that length is told in parts, and that wait is in all of them."""
     def has(tid, wanted, taken, given):
         return (call(tid, wanted, taken, "pthread_mutex_lock", mutex=64)
                 + call(tid, given, given + 20, "pthread_mutex_unlock", mutex=64))

@@ -308,8 +308,7 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 	}
 	if (r->some_left_out)
 		leave_out(r, index, &nspans, &ngaps);
-	*chunk = (struct recording_chunk){ r->spans, r->thread_of, nspans, r->is_late,
-					   r->gaps,  r->gap_before, ngaps };
+	*chunk = (struct recording_chunk){ r->spans, r->thread_of, nspans, r->is_late, r->gaps, r->gap_before, ngaps };
 	if (!r->places[index].floor_known)
 		r->places[index].floor = find_floor(chunk);
 	r->places[index].floor_known = true;

@@ -4,8 +4,9 @@
  *
  * Who takes a lock waits for the one who had it before, and the order stays that of the recording. That order is
  * known once all threads have been fed up to then. So acquires are *settled* as soon as each thread that goes on has
- * been fed beyond them, and one chunk of the recording later whatever threads make no calls meanwhile. A release that comes only after the next acquire was over (a lock for readers, a lock that another thread gives back)
- * was not waited for.
+ * been fed beyond them, and one chunk of the recording later whatever threads make no calls meanwhile. A release that
+ * comes only after the next acquire was over (a lock for readers, a lock that another thread gives back) was not waited
+ * for.
  */
 #include <errno.h>
 #include <stdlib.h>

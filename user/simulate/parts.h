@@ -207,8 +207,8 @@ struct op {
 	const struct facts *facts;
 };
 
-/* Of those that wait for their turn, or to be used again, there are more than the cache holds: asked for in time. (A call
- * that does nothing else would be left out by the compiler.) */
+/* Of those that wait for their turn, or to be used again, there are more than the cache holds: asked for in time. (A
+ * call that does nothing else would be left out by the compiler.) */
 static inline __attribute__((always_inline)) void op_fetch(const struct op *op)
 {
 	for (size_t at = 0; op && at < sizeof(*op); at += 64)

@@ -39,9 +39,9 @@ static void drop(struct sim *sim, struct sim_process *process, struct request *r
 }
 
 /*
- * The oldest, and the halves of its message, will have to be looked at when it is dropped, and have long left the cache:
- * they are asked for one call before, and what leads to them two calls before. (A call that does nothing else would be
- * left out by the compiler.)
+ * The oldest, and the halves of its message, will have to be looked at when it is dropped, and have long left the
+ * cache: they are asked for one call before, and what leads to them two calls before. (A call that does nothing else
+ * would be left out by the compiler.)
  */
 static inline __attribute__((always_inline)) void fetch_oldest(const struct sim_process *process)
 {

@@ -67,8 +67,8 @@ struct timeline {
 struct key timeline_key(const struct span *span, uint32_t index);
 /* Into the order of starts. They should come in the order in which the calls ended. */
 void timeline_sort(struct key *keys, size_t count);
-/* Delivers the START of a call, and before it the ENDs that are due. stays: the span is there until the chunk ends. 0 or
- * -errno. */
+/* Delivers the START of a call, and before it the ENDs that are due. stays: the span is there until the chunk ends. 0
+ * or -errno. */
 int timeline_begin(struct timeline *t, struct thread *thread, const struct span *span, bool stays);
 /* Delivers the ENDs up to `time` (ns); calls that end right then stay where they enclose `next` (NULL: none does). */
 int timeline_end_until(struct timeline *t, struct thread *thread, uint64_t time, const struct span *next);
