@@ -7,6 +7,7 @@
  */
 #include "target/process.c" /* its readers are static; the library's copy is not linked then */
 
+#include "nodes/private.h"
 #include "observe/identity.h"
 #include "shared/fuzz.h"
 
@@ -30,14 +31,31 @@ static void read_environment(const uint8_t *data, size_t size)
 	free(text);
 }
 
+static void read_command(const uint8_t *data, size_t size)
+{
+	unsigned number = 80;
+	const struct ports ports = { .numbers = &number, .count = 1 };
+	char *text = input_text(data, size), *answer;
+	const char *host;
+
+	if (launched_read(text, size, &ports, &host, &answer))
+		free(answer);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *const words[] = { (char *)"/system.slice/*", (char *)"a*?b" };
 	static const char *const files[] = { "maps", "stat", "status", "comm", "cmdline", "environ", "cgroup", "exe" };
 	struct process process = { .pid = 1, .quiet = true, .pidfd = -1, .proc_fd = fuzz_folder() };
-	const struct process_choice choice = {
-		.comms = words, .ncomms = 2, .cgroups = words, .ncgroups = 2, .jobs = words, .njobs = 2
-	};
+	const struct process_choice choice = { .comms = words,
+					       .ncomms = 2,
+					       .cgroups = words,
+					       .ncgroups = 2,
+					       .jobs = words,
+					       .njobs = 2,
+					       .launchers = words,
+					       .nlaunchers = 2 };
 	struct proc_stat stat;
 	struct about about;
 	pid_t group;
@@ -46,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_file_in_folder(files[i], data, size);
 	read_maps(data, size);
 	read_environment(data, size);
+	read_command(data, size);
 	proc_stat_read(process.proc_fd, "stat", &stat);
 	read_status(&process, &group);
 	check_state(&process);

@@ -22,6 +22,25 @@ shift
 exec sh -c "$*"
 """
 
+# The same, and as with sshd nothing on the "node" descends from who has asked for it.
+FAR_SSH = """#!/usr/bin/python3
+import os, select, sys
+words = sys.argv[1:]
+while words[0].startswith("-"):
+    del words[:2 if words[0] in ("-l", "-o") else 1]
+os.environ["SLURMD_NODENAME"] = words[0]
+told, tells = os.pipe()
+if not os.fork():
+    os.setsid()
+    pid = os.fork()
+    if pid:
+        os.write(tells, str(pid).encode())
+        os._exit(0)
+    os.execvp("sh", ["sh", "-c", " ".join(words[1:])])
+os.wait()
+select.select([os.pidfd_open(int(os.read(told, 20)))], [], [])
+"""
+
 # mpiexec -n 1 -host NAME COMMAND: no shell reads it
 MPIEXEC = """#!/bin/sh
 export SLURMD_NODENAME="$4"

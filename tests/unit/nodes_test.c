@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "nodes/nodes.h"
+#include "nodes/private.h"
 
 static void assert_hosts(const char *list, const char *joined)
 {
@@ -162,6 +162,54 @@ static void the_last_order_holds_and_half_a_line_is_none(void **state)
 	assert_int_equal(orders.end, 500);
 }
 
+/* A command line, its words between bars: the host and where its daemon is to answer. NULL: it starts none. */
+static void assert_starts(const char *line, const char *host, const char *answer)
+{
+	unsigned numbers[] = { 4000, 80 };
+	const struct ports ports = { .numbers = numbers, .count = 2 };
+	char text[300], *its_answer;
+	const char *its_host;
+	size_t size = strlen(line) + 1;
+	bool starts;
+
+	memcpy(text, line, size);
+	for (size_t i = 0; i < size; i++)
+		text[i] = text[i] == '|' ? 0 : text[i];
+	starts = launched_read(text, size, &ports, &its_host, &its_answer);
+	assert_int_equal(starts, host != NULL);
+	if (!starts)
+		return;
+	assert_string_equal(its_host, host);
+	assert_string_equal(its_answer, answer);
+	free(its_answer);
+}
+
+static void a_remote_shell_tells_of_a_daemon(void **state)
+{
+	assert_starts("/usr/bin/ssh|-x|n2|\"/usr/bin/proxy\"|--port|login-1:4000|--id|1", "n2", "login-1:4000");
+	assert_starts("ssh|-x|n1|PATH=/a:$PATH orted -uri \"7.0;tcp://10.0.0.1,10.1.0.1:80;tcp6://[fd00::1]:9\"", "n1",
+		      "10.1.0.1:80");
+	assert_starts("python3|/opt/site/ssh|n1|d|a:80", "n1", "a:80");
+	assert_starts("ssh|-l|me|-p22|-oBatchMode=yes|-xi|key|-4|--|n1|d|a:80", "n1", "a:80");
+	assert_starts("rsh|-n|-l|me|n1|d|a:80", "n1", "a:80");
+	assert_starts("ssh|user@n1;id|d a:80", "user@n1;id", "a:80"); /* for hosts_add() to refuse */
+}
+
+static void others_start_none(void **state)
+{
+	assert_starts("ssh|n1|sleep|100", NULL, NULL);
+	assert_starts("ssh|-N|-L|4000:a:80|n1", NULL, NULL); /* a tunnel */
+	assert_starts("ssh|n1|d|a:8000", NULL, NULL);        /* nobody below the launcher listens there */
+	assert_starts("ssh|n1|d|a:80000080", NULL, NULL);
+	assert_starts("ssh|n1|d|:80|]:80", NULL, NULL);
+	assert_starts("ssh|n1", NULL, NULL);
+	assert_starts("ssh|-l", NULL, NULL);
+	assert_starts("ssh", NULL, NULL);
+	assert_starts("", NULL, NULL);
+	assert_starts("solver|n1|a:80", NULL, NULL);
+	assert_starts("a|b|c|ssh|n1|a:80", NULL, NULL);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -169,6 +217,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_name_is_refused),
 		cmocka_unit_test(news_come_over_as_they_were),
 		cmocka_unit_test(bytes_come_over_as_they_were),
+		cmocka_unit_test(a_remote_shell_tells_of_a_daemon),
+		cmocka_unit_test(others_start_none),
 		cmocka_unit_test(the_last_order_holds_and_half_a_line_is_none),
 	};
 

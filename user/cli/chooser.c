@@ -13,7 +13,7 @@
 #include "nodes/part.h"
 #include "util/log.h"
 
-enum { OPTION_COMM = 420, OPTION_CGROUP, OPTION_USER, OPTION_JOB };
+enum { OPTION_COMM = 420, OPTION_CGROUP, OPTION_USER, OPTION_JOB, OPTION_LAUNCHED };
 
 static const struct argp_option option_table[] = {
 	{ "comm", OPTION_COMM, "NAME", 0,
@@ -29,6 +29,10 @@ static const struct argp_option option_table[] = {
 	  "likes, and may claim another's job; their user and cgroup he does not",
 	  1 },
 	{ "job", 0, NULL, OPTION_ALIAS, NULL, 1 },
+	{ "launched-from", OPTION_LAUNCHED, "HOST:PORT", 0,
+	  "Processes that a launcher's daemon has started here, which answers to it there: the daemon's command line "
+	  "names it. 'gaspbpf job -p PID' of the launcher uses it",
+	  1 },
 	{ 0 }
 };
 
@@ -56,6 +60,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return add_name(&chooser->users, "--user", argument, state);
 	case OPTION_JOB:
 		return add_name(&chooser->jobs, "--slurm-job", argument, state);
+	case OPTION_LAUNCHED:
+		if (!strchr(argument, ':'))
+			argp_error(state, "--launched-from %s: give HOST:PORT, as in the daemon's command line",
+				   log_safe(argument));
+		return -cli_append(&chooser->launchers, argument);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -99,6 +108,8 @@ int chooser_wanted(struct process_choice *wanted, struct chooser *chooser, const
 		.nusers = chooser->users.count,
 		.jobs = chooser->jobs.items,
 		.njobs = chooser->jobs.count,
+		.launchers = chooser->launchers.items,
+		.nlaunchers = chooser->launchers.count,
 		.node_variable = part_name_variable,
 		.node = part_managed_name(),
 	};
@@ -107,7 +118,8 @@ int chooser_wanted(struct process_choice *wanted, struct chooser *chooser, const
 
 bool chooser_is_empty(const struct chooser *chooser)
 {
-	return !chooser->comms.count && !chooser->cgroups.count && !chooser->users.count && !chooser->jobs.count;
+	return !chooser->comms.count && !chooser->cgroups.count && !chooser->users.count && !chooser->jobs.count &&
+	       !chooser->launchers.count;
 }
 
 void chooser_look_for_cgroups(const struct chooser *chooser)
@@ -134,5 +146,6 @@ void chooser_free(struct chooser *chooser)
 	free(chooser->cgroups.items);
 	free(chooser->users.items);
 	free(chooser->jobs.items);
+	free(chooser->launchers.items);
 	free(chooser->uids);
 }

@@ -37,9 +37,9 @@ int command_stuck(int argc, char **argv);
 
 int cli_append(struct text_list *list, char *item);
 
-/* Which processes, other than by their numbers: --comm, --cgroup, --slurm-job and --user. */
+/* Which processes, other than by their numbers: --comm, --cgroup, --slurm-job, --launched-from and --user. */
 struct chooser {
-	struct text_list comms, cgroups, jobs, users;
+	struct text_list comms, cgroups, jobs, launchers, users;
 	uid_t *uids; /* of `users`; chooser_wanted() */
 };
 /* For argp's `children`; its input is a struct chooser. */

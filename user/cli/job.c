@@ -34,7 +34,7 @@ struct options {
 enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON };
 
 static const struct argp_option option_list[] = {
-	{ "pid", 'p', "PID", 0, "The job of this launcher (srun, mpiexec), which runs here, on all of its nodes", 4 },
+	{ "pid", 'p', "PID", 0, "As --launcher", 4 },
 	{ "output", 'o', "FILE.gasp", 0, "Where the recording of all goes", 1 },
 	{ "duration", 'd', "TIME", 0, "Observe for TIME: 30 (seconds), 500ms, 2m; else until ^C or the end of the job",
 	  1 },
@@ -63,16 +63,13 @@ static const char about[] =
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct options *o = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->where;
 		return 0;
 	case 'p':
-		o->where.launcher = strtol(argument, &end, 10);
-		if (*end || end == argument || o->where.launcher < 1)
-			argp_error(state, "-p %s: not a process id: one number, of a launcher", log_safe(argument));
+		o->where.launcher = on_nodes_launcher("-p", argument, state);
 		return 0;
 	case 'o':
 		output_check_recording(state, argument);

@@ -11,10 +11,22 @@
 
 #define PATIENCE_NS 30000000000ULL
 
-enum { OPTION_SLURM = 460, OPTION_HOSTS, OPTION_HOSTFILE, OPTION_BY, OPTION_PROGRAM, OPTION_SUDO, OPTION_PATIENCE };
+enum {
+	OPTION_SLURM = 460,
+	OPTION_LAUNCHER,
+	OPTION_HOSTS,
+	OPTION_HOSTFILE,
+	OPTION_BY,
+	OPTION_PROGRAM,
+	OPTION_SUDO,
+	OPTION_PATIENCE
+};
 
 static const struct argp_option option_table[] = {
 	{ "slurm", OPTION_SLURM, "JOBID", 0, "The job of this number, on all of its nodes (docs/cluster.md)", 4 },
+	{ "launcher", OPTION_LAUNCHER, "PID", 0,
+	  "The job of this launcher (srun, mpirun, mpiexec), which runs on this machine: on all nodes that it has reached",
+	  4 },
 	{ "hosts", OPTION_HOSTS, "LIST", 0,
 	  "These nodes: n[1-16],login2; may repeat. Which processes there: options behind --, as in -- --comm solver",
 	  4 },
@@ -30,6 +42,16 @@ static const struct argp_option option_table[] = {
 	{ 0 }
 };
 
+pid_t on_nodes_launcher(const char *option, const char *argument, struct argp_state *state)
+{
+	char *end;
+	long pid = strtol(argument, &end, 10);
+
+	if (*end || end == argument || pid < 1 || pid > INT32_MAX)
+		argp_error(state, "%s %s: not a process id: one number, of a launcher", option, log_safe(argument));
+	return (pid_t)pid;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
 	struct on_nodes *o = state->input;
@@ -37,6 +59,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case OPTION_SLURM:
 		o->slurm = argument;
+		return 0;
+	case OPTION_LAUNCHER:
+		o->launcher = on_nodes_launcher("--launcher", argument, state);
 		return 0;
 	case OPTION_HOSTS:
 		return -cli_append(&o->hosts, argument);
@@ -74,12 +99,64 @@ void on_nodes_check(const struct on_nodes *o, struct argp_state *state)
 	if ((o->slurm || o->launcher) && listed)
 		argp_error(state, "the job's nodes are known: leave --hosts and --hostfile out");
 	if (o->slurm && o->launcher)
-		argp_error(state, "--slurm and -p both say which job: leave one out");
+		argp_error(state, "--slurm and a launcher both say which job: leave one out");
 	if (listed && !o->more)
 		argp_error(state, "which processes on these hosts? options behind -- say it: -- --comm solver, "
 				  "-- --user NAME, -- --job ID");
 	if (o->more && **o->more != '-')
 		argp_error(state, "what is '%s'? options for each node's gaspbpf stand behind --", log_safe(*o->more));
+}
+
+/* --- a launcher ------------------------------------------------------------------ */
+
+static int ask_launcher(struct launched *launched, pid_t launcher)
+{
+	struct model_set *models = NULL;
+	struct choice every = { 0 };
+	int err = cli_load_models(&models, &every);
+	const char **variables = err ? NULL : plan_rank_variables(models);
+
+	if (!err)
+		err = variables ? launched_find(launched, launcher, variables) : -ENOMEM;
+	free(variables);
+	models_free(models);
+	return err;
+}
+
+/* The hosts that it has reached; and this one behind them, if it has ranks here. */
+static int take_launched(struct nodes *nodes, pid_t launcher)
+{
+	const struct launched *launched = &nodes->launched;
+	size_t away = launched->hosts.count;
+	char *own = launched->nhere ? part_own_name() : NULL;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < away; i++)
+		err = hosts_add(&nodes->hosts, launched->hosts.names[i]);
+	if (!err && own)
+		err = hosts_add(&nodes->hosts, own);
+	nodes->here = !err && nodes->hosts.count > away;
+	if (!err && launched->nhere && !own)
+		log_warn("-p %d: its ranks on this machine are left out: it has no name that a file can have",
+			 launcher);
+	if (!err)
+		fprintf(stderr, "gaspbpf: -p %d: has reached %zu node%s%s\n", launcher, away, plural(away),
+			nodes->here ? ", and has ranks here" : "");
+	free(own);
+	return err;
+}
+
+/* *job: of a resource manager; NULL: it has reached its nodes by itself. */
+static int find_launched(pid_t launcher, struct nodes *nodes, char **job)
+{
+	int err = nodes_job_around(launcher, job);
+
+	if (err || *job)
+		return err;
+	err = ask_launcher(&nodes->launched, launcher);
+	if (err || !nodes->launched.hosts.count)
+		return err ?: nodes_job_of(launcher, job);
+	return take_launched(nodes, launcher);
 }
 
 int on_nodes_find(const struct on_nodes *o, struct nodes *nodes)
@@ -91,7 +168,7 @@ int on_nodes_find(const struct on_nodes *o, struct nodes *nodes)
 		err = hosts_add(&nodes->hosts, o->hosts.items[i]);
 	nodes->patience = o->patience ?: PATIENCE_NS;
 	if (!err && o->launcher)
-		err = nodes_job_of(o->launcher, &job);
+		err = find_launched(o->launcher, nodes, &job);
 	err = err ?: nodes_find(nodes, job ?: o->slurm, o->by);
 	free(job);
 	return err;
@@ -116,26 +193,62 @@ static int add(struct text_list *list, const char *word)
 	return word ? cli_append(list, (char *)word) : 0;
 }
 
+/* The ranks on this machine, as -p has them; malloc'ed. */
+static char *list_pids(const struct launched *launched)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; out && i < launched->nhere; i++)
+		fprintf(out, "%s%d", i ? "," : "", launched->here[i]);
+	if (!out || fclose(out))
+		return NULL;
+	return text;
+}
+
+/* Which processes: all that is known of the job. *pids: to be freed when the words are. */
+static int add_who(struct text_list *all, const struct nodes *nodes, bool here, char **pids)
+{
+	if (nodes->job)
+		return add(all, "--slurm-job") ?: add(all, nodes->job);
+	if (!nodes->launched.answer)
+		return 0;
+	if (!here)
+		return add(all, "--launched-from") ?: add(all, nodes->launched.answer);
+	*pids = list_pids(&nodes->launched);
+	return *pids ? add(all, "-p") ?: add(all, *pids) : -ENOMEM;
+}
+
+static int add_all(struct text_list *all, const struct on_nodes *o, const struct nodes *nodes, const char *program,
+		   const char *const *words, bool here, char **pids)
+{
+	int err = o->sudo ? add(all, "sudo") ?: add(all, "-n") : 0;
+
+	err = err ?: add(all, program);
+	for (; !err && *words; words++)
+		err = add(all, *words);
+	err = err ?: add_who(all, nodes, here, pids);
+	for (char **more = o->more; !err && more && *more; more++)
+		err = add(all, *more);
+	return err ?: cli_append(all, NULL);
+}
+
 int on_nodes_start(const struct on_nodes *o, struct nodes *nodes, const char *const *words)
 {
-	struct text_list all = { 0 };
-	char *program = NULL;
-	int err = o->program ? 0 : own_program(&program);
+	struct text_list away = { 0 }, here = { 0 };
+	char *program = NULL, *pids = NULL;
+	int err = o->program && !nodes->here ? 0 : own_program(&program);
 
-	if (!err && o->sudo)
-		err = add(&all, "sudo") ?: add(&all, "-n");
-	err = err ?: add(&all, program ?: o->program);
-	for (; !err && *words; words++)
-		err = add(&all, *words);
-	if (!err && nodes->job)
-		err = add(&all, "--slurm-job") ?: add(&all, nodes->job);
-	for (char **more = o->more; !err && more && *more; more++)
-		err = add(&all, *more);
-	err = err ?: cli_append(&all, NULL);
+	err = err ?: add_all(&away, o, nodes, o->program ?: program, words, false, &pids);
+	if (!err && nodes->here)
+		err = add_all(&here, o, nodes, program, words, true, &pids);
 	if (!err)
-		err = nodes_start(nodes, all.items);
-	free(all.items);
+		err = nodes_start(nodes, away.items, here.items);
+	free(away.items);
+	free(here.items);
 	free(program);
+	free(pids);
 	return err;
 }
 

@@ -23,6 +23,8 @@ struct on_nodes {
 extern const struct argp on_nodes_parser;
 /* Was any of them given that names nodes? */
 bool on_nodes_wanted(const struct on_nodes *o);
+/* The number of a launcher, as an option has it; a mistake ends the program. */
+pid_t on_nodes_launcher(const char *option, const char *argument, struct argp_state *state);
 /* Ends the program where the options contradict each other. */
 void on_nodes_check(const struct on_nodes *o, struct argp_state *state);
 /* 0 or -errno, said. */

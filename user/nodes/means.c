@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,6 +285,18 @@ static int job_of_session(char *text, pid_t session, pid_t pid, char **job)
 	return -ESRCH;
 }
 
+int nodes_job_around(pid_t pid, char **job)
+{
+	int err = kill(pid, 0) && errno == ESRCH ? -ESRCH : 0;
+
+	*job = NULL;
+	if (err)
+		log_error("-p %d: no such process: check the launcher's PID with ps", pid);
+	else
+		*job = job_in_environment(pid);
+	return err;
+}
+
 int nodes_job_of(pid_t pid, char **job)
 {
 	char *const words[] = { "squeue", "--noheader", "--states=RUNNING", "--Format=JobID:31,AllocSID:31", NULL };
@@ -297,9 +310,6 @@ int nodes_job_of(pid_t pid, char **job)
 		log_error("-p %d: %s", pid, strerror(-err));
 		return err;
 	}
-	*job = job_in_environment(pid);
-	if (*job)
-		return 0;
 	text = output_of(words);
 	err = text ? job_of_session(text, session, pid, job) : -EIO;
 	if (!text)

@@ -52,15 +52,12 @@ int nodes_find(struct nodes *nodes, const char *job, const char *by)
 
 /* --- starting --------------------------------------------------------------- */
 
-static int start_one(struct nodes *nodes, struct starter *starter, char *const *hosts, size_t count,
-		     char *const *command)
+static int start_words(struct starter *starter, struct words *words)
 {
-	struct words words = { 0 };
-	int err;
+	int err = words->failed ? -ENOMEM
+				: start_command(words->items, &starter->pid, &starter->out.fd, &starter->errors.fd);
 
-	means_words(nodes->means, &words, nodes->job, hosts, count, command);
-	err = words.failed ? -ENOMEM : start_command(words.items, &starter->pid, &starter->out.fd, &starter->errors.fd);
-	words_free(&words);
+	words_free(words);
 	if (err)
 		return err;
 	fcntl(starter->out.fd, F_SETFL, O_NONBLOCK);
@@ -68,39 +65,53 @@ static int start_one(struct nodes *nodes, struct starter *starter, char *const *
 	return 0;
 }
 
-static int start_each(struct nodes *nodes, char *const *command)
+static int start_all(struct nodes *nodes, struct starter *starter, size_t count, char *const *command)
 {
-	size_t count = 0;
-	char **longer;
-	int err = 0;
+	struct words words = { 0 };
 
-	while (command[count])
-		count++;
-	longer = calloc(count + 3, sizeof(*longer));
-	if (!longer)
-		return -ENOMEM;
-	memcpy(longer, command, count * sizeof(*longer));
-	longer[count] = "--node";
-	for (size_t i = 0; !err && i < nodes->hosts.count; i++) {
-		longer[count + 1] = nodes->hosts.names[i];
-		nodes->starters[i].node = &nodes->list[i];
-		err = start_one(nodes, &nodes->starters[i], &nodes->hosts.names[i], 1, longer);
-	}
-	free(longer);
-	return err;
+	means_words(nodes->means, &words, nodes->job, nodes->hosts.names, count, command);
+	return start_words(starter, &words);
 }
 
-int nodes_start(struct nodes *nodes, char *const *command)
+/* The one with this number; NULL: by no means, it is this machine. */
+static int start_one(struct nodes *nodes, struct starter *starter, const struct means *means, size_t number,
+		     char *const *command)
 {
-	nodes->nstarters = nodes->means->each ? nodes->hosts.count : 1;
+	static const char *const nothing[] = { NULL };
+	static const struct means none = { .line = nothing };
+	struct words words = { 0 }, named = { 0 };
+
+	starter->node = &nodes->list[number];
+	for (size_t i = 0; command[i]; i++)
+		words_add(&named, command[i]);
+	words_add(&named, "--node");
+	words_add(&named, starter->node->name);
+	if (!named.failed)
+		means_words(means ?: &none, &words, nodes->job, &nodes->hosts.names[number], 1, named.items);
+	words.failed |= named.failed;
+	words_free(&named);
+	return start_words(starter, &words);
+}
+
+int nodes_start(struct nodes *nodes, char *const *command, char *const *here)
+{
+	size_t away = nodes->hosts.count - nodes->here;
+	bool each = nodes->means->each;
+	int err = 0;
+
+	nodes->nstarters = (each ? away : away > 0) + nodes->here;
 	nodes->starters = calloc(nodes->nstarters, sizeof(*nodes->starters));
 	if (!nodes->starters)
 		return -ENOMEM;
 	for (size_t i = 0; i < nodes->nstarters; i++)
 		nodes->starters[i].out.fd = nodes->starters[i].errors.fd = -1;
-	if (nodes->means->each)
-		return start_each(nodes, command);
-	return start_one(nodes, &nodes->starters[0], nodes->hosts.names, nodes->hosts.count, command);
+	for (size_t i = 0; !err && each && i < away; i++)
+		err = start_one(nodes, &nodes->starters[i], nodes->means, i, command);
+	if (!err && !each && away)
+		err = start_all(nodes, &nodes->starters[0], away, command);
+	if (!err && nodes->here)
+		err = start_one(nodes, &nodes->starters[nodes->nstarters - 1], NULL, away, here);
+	return err;
 }
 
 /* --- what they say ------------------------------------------------------------ */
@@ -314,7 +325,7 @@ static void collect(struct nodes *nodes, struct starter *starter)
 	if (starter->node)
 		lose(starter->node);
 	else
-		for (size_t i = 0; i < nodes->hosts.count; i++)
+		for (size_t i = 0; i < nodes->hosts.count - nodes->here; i++)
 			lose(&nodes->list[i]);
 }
 
@@ -436,4 +447,5 @@ void nodes_free(struct nodes *nodes)
 	free(nodes->list);
 	free(nodes->job);
 	hosts_free(&nodes->hosts);
+	launched_free(&nodes->launched);
 }

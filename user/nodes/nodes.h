@@ -29,6 +29,18 @@ int hosts_add(struct hosts *hosts, const char *list);
 int hosts_read(struct hosts *hosts, const char *path);
 void hosts_free(struct hosts *hosts);
 
+/* Where a launcher's ranks are, that has reached its nodes by a remote shell. */
+struct launched {
+	struct hosts hosts; /* none: it has reached none so */
+	char *answer;       /* HOST:PORT, at which it listens: that is on the command lines of its daemons there */
+	pid_t *here;        /* ranks that it has on this machine, too */
+	size_t nhere;
+};
+
+/* 0 or -errno, said; to be freed in any case. */
+int launched_find(struct launched *launched, pid_t launcher, const char *const *rank_variables);
+void launched_free(struct launched *launched);
+
 struct node {
 	const char *name; /* of hosts */
 	enum part_state state;
@@ -61,7 +73,9 @@ struct starter {
 
 struct nodes {
 	struct hosts hosts;
-	char *job;         /* of the resource manager; NULL: none */
+	char *job; /* of the resource manager; NULL: none */
+	struct launched launched;
+	bool here;         /* the last one of the hosts is this machine: no means is needed */
 	uint64_t patience; /* ns; so long a node that does not answer is waited for */
 	const struct means *means;
 	struct node *list; /* as many as hosts */
@@ -71,15 +85,17 @@ struct nodes {
 	size_t nwords, words_room;
 };
 
-/* The number of the resource manager's job that a launcher has started, or is a part of; the caller frees. 0 or -errno,
- * said. */
+/* The number of the resource manager's job that a launcher is a part of; the caller frees. 0 or -errno, said. NULL: of
+ * none. */
+int nodes_job_around(pid_t launcher, char **job);
+/* The same, of the job that was started from the launcher's session. */
 int nodes_job_of(pid_t launcher, char **job);
 /* Of this job of the resource manager (NULL: of the hosts that are in nodes->hosts), by this means (NULL: the first
  * that fits). 0 or -errno, said. */
 int nodes_find(struct nodes *nodes, const char *job, const char *by);
-/* Starts this command on all of them. Where each has a starter of its own, "--node NAME" is added. 0 or -errno, said.
- */
-int nodes_start(struct nodes *nodes, char *const *command);
+/* Starts this command on all of them, and the other one on this machine (nodes->here). Where each has a starter of its
+ * own, "--node NAME" is added. 0 or -errno, said. */
+int nodes_start(struct nodes *nodes, char *const *command, char *const *here);
 /* Waits for news, as long as told (ms) or until `wake` can be read (-1: none), and takes them. 0 or -errno, said. */
 int nodes_serve(struct nodes *nodes, int wake, int patience);
 /* How many are in this state, or beyond; those that were lost later count. */

@@ -38,6 +38,17 @@ void means_words(const struct means *means, struct words *words, const char *job
 /* The nodes of a job, as its manager tells. 0 or -errno, said. */
 int means_ask_hosts(struct hosts *hosts, char **job);
 
+/* At which a launcher listens. */
+struct ports {
+	unsigned *numbers;
+	size_t count, room;
+};
+
+/* launched.c: may a command line (words with a NUL behind each, and one more at `size`; it is changed) be a remote
+ * shell that starts a daemon, which is to answer at one of these ports? Then *host is in the text, or at its end, and
+ * *answer HOST:PORT, malloc'ed. */
+bool launched_read(char *text, size_t size, const struct ports *ports, const char **host, char **answer);
+
 /* start.c: runs a command as a child, with its output and errors for us to read. 0 or -errno, said. */
 int start_command(char *const *argv, pid_t *pid, int *out, int *errors);
 /* Runs one to its end, and gives what it has written; malloc'ed. NULL: it has failed, said. */

@@ -42,7 +42,8 @@ struct search {
 
 bool choice_is_by_description(const struct process_choice *choice)
 {
-	return choice->all || choice->ncomms || choice->ncgroups || choice->nusers || choice->njobs;
+	return choice->all || choice->ncomms || choice->ncgroups || choice->nusers || choice->njobs ||
+	       choice->nlaunchers;
 }
 
 /* --- what there is ------------------------------------------------------- */
@@ -194,6 +195,7 @@ static char *describe(const struct process_choice *choice)
 	if (!out)
 		return NULL;
 	print_list(out, "--slurm-job", choice->jobs, choice->njobs);
+	print_list(out, "--launched-from", choice->launchers, choice->nlaunchers);
 	print_list(out, "--comm", choice->comms, choice->ncomms);
 	print_list(out, "--cgroup", choice->cgroups, choice->ncgroups);
 	for (size_t i = 0; i < choice->nusers; i++)

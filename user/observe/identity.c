@@ -4,9 +4,13 @@
  *
  * Resource managers tell a job's number in the environment of its processes and in the name of their cgroup. The first
  * can be changed by the user, the second not; the environment is asked first since it has the number as users know it.
+ *
+ * Where a launcher has come by a remote shell there is no such number. But the daemon that it has started here tells on
+ * its command line to whom it answers, HOST:PORT, which no other launcher has; its ranks are below that daemon.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -19,6 +23,8 @@
 
 #define CGROUP_MOST 65536
 #define LABEL_MOST 255 /* bytes of a name that is kept */
+#define WORDS_MOST 262144
+#define GENERATIONS_MOST 64
 
 static const char *const job_variables[] = {
 	"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "OAR_JOB_ID", "COBALT_JOBID", "JOB_ID",
@@ -139,6 +145,52 @@ static bool is_elsewhere(const struct process *process, const struct process_cho
 	return node && *node && strcmp(node, choice->node);
 }
 
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
+}
+
+/* Is it there as a whole? "n1:123" is not in "in1:123", nor in "n1:1234". */
+static bool names_launcher(const char *text, const char *launcher)
+{
+	size_t n = strlen(launcher);
+
+	for (const char *at = strstr(text, launcher); at; at = strstr(at + 1, launcher))
+		if ((at == text || !is_of_name(at[-1])) && !isdigit((unsigned char)at[n]))
+			return true;
+	return false;
+}
+
+/* gaspbpf names it itself, and so does what starts gaspbpf. */
+static bool is_daemon_of(pid_t pid, char *const *launchers, size_t count)
+{
+	char path[32], *text;
+	size_t size = 0;
+	bool is = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	text = read_file_at(AT_FDCWD, path, WORDS_MOST, &size);
+	for (size_t i = 0; text && i < size; i++)
+		text[i] = text[i] ?: ' ';
+	for (size_t i = 0; text && !is && i < count; i++)
+		is = names_launcher(text, launchers[i]) && !strstr(text, "--launched-from");
+	free(text);
+	return is;
+}
+
+static bool is_launched(const struct process *process, const struct process_choice *choice)
+{
+	struct process_identity of[GENERATIONS_MOST];
+	size_t count = choice->nlaunchers ? process_lineage(process->pid, of, GENERATIONS_MOST) : 0;
+	bool found = false;
+
+	if (count && is_daemon_of(of[0].pid, choice->launchers, choice->nlaunchers))
+		return false; /* it is one of those itself: they start each other */
+	for (size_t i = 1; !found && i < count; i++)
+		found = is_daemon_of(of[i].pid, choice->launchers, choice->nlaunchers);
+	return found;
+}
+
 bool about_wanted(const struct about *about, const struct process *process, const struct process_choice *choice,
 		  bool tree)
 {
@@ -155,5 +207,6 @@ bool about_wanted(const struct about *about, const struct process *process, cons
 	for (size_t i = 0; !found && i < choice->njobs; i++)
 		found = !strcmp(about->job, choice->jobs[i]) || (of_cgroup && !strcmp(of_cgroup, choice->jobs[i]));
 	free(of_cgroup);
+	found = found || is_launched(process, choice);
 	return found && (tree || !is_elsewhere(process, choice));
 }

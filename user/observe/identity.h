@@ -23,6 +23,8 @@ struct process_choice {
 	size_t nusers;
 	char *const *jobs;
 	size_t njobs; /* of the resource manager, by environment or cgroup */
+	char *const *launchers;
+	size_t nlaunchers; /* HOST:PORT on the command line of a daemon: what that has started */
 	/* Of those, not the ones whose environment has another name of their node in this variable; NULL: of all nodes
 	 * that this kernel is. */
 	const char *node_variable, *node;
