@@ -33,13 +33,14 @@ def launch(environment, tmp_path):
     """Starts jobs whose ranks come to barriers, and waits until they do."""
     started = []
 
-    def start(implementation, hosts, who):
+    def start(implementation, hosts, who, *options):
         program = gaspbpf.WORKLOADS / "pathology" / f"mpi_{implementation}"
         output = tmp_path / f"out{len(started)}"
-        listed = ",".join(f"{host}:2" if implementation == "openmpi" else host for host in hosts)
+        slots = f":{4 // len(hosts)}" if implementation == "openmpi" else ""
+        listed = ",".join(host + slots for host in hosts)
         with open(output, "w") as file:
             started.append(subprocess.Popen(
-                [*LAUNCHERS[implementation], listed, program, "--pattern", "0", "--who", str(who), "--us", "20000",
+                [LAUNCHERS[implementation][0], *options, *LAUNCHERS[implementation][1:], listed, program, "--pattern", "0", "--who", str(who), "--us", "20000",
                  "--rounds", "1000"], stdout=file, stderr=file, start_new_session=True,
                 env={**os.environ, **gaspbpf.MPI_ENVIRONMENT, **environment}))
         gaspbpf.wait_for(lambda: output.read_text().count("ready") == 4, "ranks")
@@ -90,6 +91,16 @@ def test_only_this_jobs_ranks_on_its_nodes(launch, environment, tmp_path, implem
         said = json.loads(done.stdout)
         processes = said.get("processes") or [thread for thread in said["threads"] if thread["pid"] == thread["tid"]]
         assert told(processes) == ranks_of(tmp_path, 2), command
+
+
+def test_daemons_that_daemons_have_started(launch, environment, tmp_path):
+    """As those of large jobs are: here each node is reached from the one before."""
+    launcher, output = launch("openmpi", ["n1", "n2", "n3", "n4"], 2, "--mca", "routed_radix", "1"), tmp_path / "run.gasp"
+    done = gaspbpf.run("job", "-p", launcher, "--by", "ssh", "-d", "1", "-q", "-o", output, env=environment)
+    assert done.returncode == 0 and "has reached 4 nodes\n" in done.stderr, done.stderr
+    report = json.loads(gaspbpf.run("report", "--json", output).stdout)
+    assert told(report["processes"]) == ranks_of(tmp_path, 2)
+    assert {node for _, node, _ in ranks_of(tmp_path, 2)} == {"n1", "n2", "n3", "n4"}
 
 
 def test_ranks_beside_the_launcher_too(launch, environment, tmp_path):

@@ -20,6 +20,7 @@
 #include "cli/merging.h"
 #include "cli/on_nodes.h"
 #include "cli/outputs.h"
+#include "cli/reached.h"
 #include "nodes/nodes.h"
 #include "util/format.h"
 #include "util/log.h"
@@ -29,9 +30,10 @@ struct options {
 	const char *output, *folder;
 	uint64_t duration;
 	bool json, quiet, keep;
+	const char *reached, *node; /* as one of several nodes: it is asked */
 };
 
-enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON };
+enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON, OPTION_REACHED, OPTION_NODE };
 
 static const struct argp_option option_list[] = {
 	{ "pid", 'p', "PID", 0, "As --launcher", 4 },
@@ -43,6 +45,11 @@ static const struct argp_option option_list[] = {
 	{ "keep", OPTION_KEEP, NULL, 0, "Keep that folder", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 2 },
 	{ "quiet", 'q', NULL, 0, "No live line, no report", 2 },
+	{ "reached", OPTION_REACHED, "HOST:PORT", 0,
+	  "As one of several nodes: on which others daemons of this launcher have started some from here; it is started so "
+	  "with -p",
+	  5 },
+	{ "node", OPTION_NODE, "NAME", 0, "With --reached: this node's name, where it is not the host's", 5 },
 	{ 0 }
 };
 
@@ -91,10 +98,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case 'q':
 		o->quiet = true;
 		return 0;
+	case OPTION_REACHED:
+		o->reached = argument;
+		return 0;
+	case OPTION_NODE:
+		o->node = own_node_parse(argument, state);
+		return 0;
 	case ARGP_KEY_ARGS:
 		o->where.more = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
+		if (o->node && !o->reached)
+			argp_error(state, "--node goes with --reached");
+		if (o->reached)
+			return 0;
 		if (!on_nodes_wanted(&o->where))
 			argp_error(
 				state,
@@ -266,6 +283,8 @@ int command_job(int argc, char **argv)
 	int err, status;
 
 	cli_parse(&argp, argc, argv, &o);
+	if (o.reached)
+		return reached_tell(o.reached, o.node);
 	err = on_nodes_find(&o.where, &nodes) ?: folder_open(&folder, &o);
 	if (!err)
 		err = observe(&o, &nodes, &folder);

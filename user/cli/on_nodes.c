@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/on_nodes.h"
+#include "cli/reached.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -109,6 +110,20 @@ void on_nodes_check(const struct on_nodes *o, struct argp_state *state)
 
 /* --- a launcher ------------------------------------------------------------------ */
 
+static int own_program(char **path)
+{
+	char text[4096];
+	ssize_t n = readlink("/proc/self/exe", text, sizeof(text) - 1);
+
+	if (n < 0) {
+		log_error("where gaspbpf itself is cannot be told: say --program PATH");
+		return -errno;
+	}
+	text[n] = 0;
+	*path = strdup(text);
+	return *path ? 0 : -ENOMEM;
+}
+
 static int ask_launcher(struct launched *launched, pid_t launcher)
 {
 	struct model_set *models = NULL;
@@ -147,8 +162,10 @@ static int take_launched(struct nodes *nodes, pid_t launcher)
 }
 
 /* *job: of a resource manager; NULL: it has reached its nodes by itself. */
-static int find_launched(pid_t launcher, struct nodes *nodes, char **job)
+static int find_launched(const struct on_nodes *o, struct nodes *nodes, char **job)
 {
+	pid_t launcher = o->launcher;
+	char *program = NULL;
 	int err = nodes_job_around(launcher, job);
 
 	if (err || *job)
@@ -156,7 +173,10 @@ static int find_launched(pid_t launcher, struct nodes *nodes, char **job)
 	err = ask_launcher(&nodes->launched, launcher);
 	if (err || !nodes->launched.hosts.count)
 		return err ?: nodes_job_of(launcher, job);
-	return take_launched(nodes, launcher);
+	err = o->program ? 0 : own_program(&program);
+	err = err ?: reached_ask(&nodes->launched.hosts, nodes->launched.answer, o->by, o->program ?: program);
+	free(program);
+	return err ?: take_launched(nodes, launcher);
 }
 
 int on_nodes_find(const struct on_nodes *o, struct nodes *nodes)
@@ -168,24 +188,10 @@ int on_nodes_find(const struct on_nodes *o, struct nodes *nodes)
 		err = hosts_add(&nodes->hosts, o->hosts.items[i]);
 	nodes->patience = o->patience ?: PATIENCE_NS;
 	if (!err && o->launcher)
-		err = find_launched(o->launcher, nodes, &job);
+		err = find_launched(o, nodes, &job);
 	err = err ?: nodes_find(nodes, job ?: o->slurm, o->by);
 	free(job);
 	return err;
-}
-
-static int own_program(char **path)
-{
-	char text[4096];
-	ssize_t n = readlink("/proc/self/exe", text, sizeof(text) - 1);
-
-	if (n < 0) {
-		log_error("where gaspbpf itself is cannot be told: say --program PATH");
-		return -errno;
-	}
-	text[n] = 0;
-	*path = strdup(text);
-	return *path ? 0 : -ENOMEM;
 }
 
 static int add(struct text_list *list, const char *word)

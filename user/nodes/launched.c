@@ -291,6 +291,52 @@ int launched_find(struct launched *launched, pid_t launcher, const char *const *
 	return err;
 }
 
+/* --- on a node ------------------------------------------------------------------ */
+
+/* Large jobs: a launcher starts some daemons, and these the others. What is not a name is left out. */
+static void look_further(struct buffer *names, const char *answer, const struct ports *ports, pid_t pid)
+{
+	char path[40], *text, *its_answer;
+	const char *host;
+	size_t size = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	text = read_file_at(AT_FDCWD, path, WORDS_MOST, &size);
+	if (text && launched_read(text, size, ports, &host, &its_answer)) {
+		if (!strcmp(answer, its_answer) && part_name_is_fit(host)) {
+			buffer_put(names, host, strlen(host));
+			buffer_put(names, "\n", 1);
+		}
+		free(its_answer);
+	}
+	free(text);
+}
+
+int launched_further(struct buffer *names, const char *answer)
+{
+	const char *colon = strrchr(answer, ':');
+	unsigned port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+	const struct ports ports = { .numbers = &port, .count = 1 };
+	DIR *proc = opendir("/proc");
+	struct caller caller;
+	struct dirent *entry;
+	struct stat there;
+	int err = proc ? caller_find(&caller) : -errno;
+
+	if (!proc)
+		log_error("/proc: cannot be read: %s: look at its rights, and at the limits (ulimit -a)",
+			  strerror(-err));
+	while (!err && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) && !fstatat(dirfd(proc), entry->d_name, &there, 0) &&
+		    there.st_uid == caller.uid)
+			look_further(names, answer, &ports, atoi(entry->d_name));
+	if (!err)
+		caller_free(&caller);
+	if (proc)
+		closedir(proc);
+	return err ?: names->failed ? -ENOMEM : 0;
+}
+
 void launched_free(struct launched *launched)
 {
 	hosts_free(&launched->hosts);

@@ -39,6 +39,9 @@ struct launched {
 
 /* 0 or -errno, said; to be freed in any case. */
 int launched_find(struct launched *launched, pid_t launcher, const char *const *rank_variables);
+/* On a node: adds those that daemons of the one who listens at `answer` have reached from here, each with a line of its
+ * own to `names`; only our caller's processes are believed. 0 or -errno, said. */
+int launched_further(struct buffer *names, const char *answer);
 void launched_free(struct launched *launched);
 
 struct node {
