@@ -40,11 +40,12 @@ def report_of(recording):
     return json.loads(done.stdout)
 
 
-def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path):
+@pytest.mark.parametrize("how", [[], ["--collect"]], ids=["a shared folder", "none"])
+def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path, how):
     number, output = cluster.job(), tmp_path / "run.gasp"
     where = rf"from one mpi\.c:{line_of('MPI_Barrier')} in meet to the next"
     for seconds in (2, 5, 10):  # on a busy machine it takes more rounds until it is clear who is slow
-        done = gaspbpf.run("job", "--slurm", number, "-d", seconds, "-o", output, env=cluster.environment)
+        done = gaspbpf.run("job", "--slurm", number, "-d", seconds, "-o", output, *how, env=cluster.environment)
         assert done.returncode == 0, done.stderr
         findings = " ".join(done.stdout.partition("Findings\n")[2].partition("\n\n")[0].split())
         named = re.search(rf"rank 2 on n3 (?:computes|is outside of calls) \({where}\)", findings)

@@ -40,8 +40,8 @@ def launch(environment, tmp_path):
         listed = ",".join(host + slots for host in hosts)
         with open(output, "w") as file:
             started.append(subprocess.Popen(
-                [LAUNCHERS[implementation][0], *options, *LAUNCHERS[implementation][1:], listed, program, "--pattern", "0", "--who", str(who), "--us", "20000",
-                 "--rounds", "1000"], stdout=file, stderr=file, start_new_session=True,
+                [LAUNCHERS[implementation][0], *options, *LAUNCHERS[implementation][1:], listed, program, "--pattern",
+                 "0", "--who", str(who), "--us", "20000", "--rounds", "1000"], stdout=file, stderr=file, start_new_session=True,
                 env={**os.environ, **gaspbpf.MPI_ENVIRONMENT, **environment}))
         gaspbpf.wait_for(lambda: output.read_text().count("ready") == 4, "ranks")
         return started[-1].pid
@@ -95,7 +95,8 @@ def test_only_this_jobs_ranks_on_its_nodes(launch, environment, tmp_path, implem
 
 def test_daemons_that_daemons_have_started(launch, environment, tmp_path):
     """As those of large jobs are: here each node is reached from the one before."""
-    launcher, output = launch("openmpi", ["n1", "n2", "n3", "n4"], 2, "--mca", "routed_radix", "1"), tmp_path / "run.gasp"
+    launcher = launch("openmpi", ["n1", "n2", "n3", "n4"], 2, "--mca", "routed_radix", "1")
+    output = tmp_path / "run.gasp"
     done = gaspbpf.run("job", "-p", launcher, "--by", "ssh", "-d", "1", "-q", "-o", output, env=environment)
     assert done.returncode == 0 and "has reached 4 nodes\n" in done.stderr, done.stderr
     report = json.loads(gaspbpf.run("report", "--json", output).stdout)

@@ -41,7 +41,8 @@ def test_each_means_passes_every_word_on_as_it_is(tmp_path, by):
     for name in nodes.names:
         told = json.loads((tmp_path / f"words.{name}").read_text())
         folder = str(nodes.output) + ".nodes"
-        assert told == ["record", "--part-of", folder, *words, *(["--node", name] if by in ("ssh", "mpiexec") else [])]
+        assert told == ["record", "--part-of", folder, *(["--no-collect"] if by == "pdsh" else []), *words,
+                        *(["--node", name] if by in ("ssh", "mpiexec") else [])]
     assert hosts(nodes) == ["a1", "a2"]
     assert not (tmp_path / "broken").exists() and not (tmp_path / "run.gasp.nodes").exists()
 
@@ -89,6 +90,38 @@ def test_one_that_dies_and_one_that_hangs_cost_their_parts(tmp_path):
     assert "gaspbpf: killed: its recording is cut: " in done.stderr
     assert "gaspbpf: hangs: its recording is cut: it did not answer any more" in done.stderr
     assert "a1: it" not in done.stderr
+
+
+@pytest.mark.parametrize("by", ["ssh", "clush", "mpiexec"])
+def test_recordings_are_sent_where_no_folder_is_shared(tmp_path, by):
+    """Orders come on standard input then. A copy of each node's own recording arrives."""
+    nodes = Nodes(tmp_path, "a1", "a2")
+    done = nodes.run("--by", by, "-d", "200ms", "--collect", "--keep")
+    assert done.returncode == 0 and hosts(nodes) == ["a1", "a2"], done.stderr
+    for name in nodes.names:
+        sent = tmp_path / "run.gasp.nodes" / f"{name}.gasp"
+        assert sent.read_bytes() == (tmp_path / f"{name}.gasp").read_bytes()
+    assert "recording is cut" not in done.stderr and began_within(done.stderr) < 1000
+
+
+def test_a_recording_that_is_not_sent_whole_is_named(tmp_path):
+    """Of one that dies meanwhile there is what had come; of one that is changed on the way, what is whole of it."""
+    nodes = Nodes(tmp_path, "a1", "cuts", "alters")
+    done = nodes.run("-d", "200ms", "--collect", "--patience", "4s")
+    size = (tmp_path / "cuts.gasp").stat().st_size
+    assert done.returncode == 0 and "a1: its" not in done.stderr, done.stderr
+    assert f"gaspbpf: cuts: its recording is cut: {size - 20} bytes of it came over" in done.stderr
+    assert re.search(r"gaspbpf: alters: its recording has changed on the way: (\d+) of \1 bytes came", done.stderr)
+    assert "a1" in hosts(nodes) and "cuts" in hosts(nodes)
+
+
+def test_what_brings_no_orders_sends_no_recordings(tmp_path):
+    """Each node is told so; asked for, it is refused."""
+    nodes = Nodes(tmp_path, "a1")
+    done = nodes.run("--by", "pdsh", "-d", "200ms", "--collect")
+    assert done.returncode == 1 and "--by clush" in done.stderr and not (tmp_path / "words.a1").exists()
+    assert nodes.run("--by", "pdsh", "-d", "200ms").returncode == 0
+    assert "--no-collect" in json.loads((tmp_path / "words.a1").read_text())
 
 
 def test_where_all_fail_there_is_no_result(tmp_path):

@@ -29,11 +29,11 @@ struct options {
 	struct on_nodes where;
 	const char *output, *folder;
 	uint64_t duration;
-	bool json, quiet, keep;
+	bool json, quiet, keep, collect;
 	const char *reached, *node; /* as one of several nodes: it is asked */
 };
 
-enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_JSON, OPTION_REACHED, OPTION_NODE };
+enum { OPTION_FOLDER = 256, OPTION_KEEP, OPTION_COLLECT, OPTION_JSON, OPTION_REACHED, OPTION_NODE };
 
 static const struct argp_option option_list[] = {
 	{ "pid", 'p', "PID", 0, "As --launcher", 4 },
@@ -42,6 +42,9 @@ static const struct argp_option option_list[] = {
 	  1 },
 	{ "folder", OPTION_FOLDER, "DIR", 0,
 	  "A new folder that all nodes see under this name, for their recordings (default: FILE.gasp.nodes)", 1 },
+	{ "collect", OPTION_COLLECT, NULL, 0,
+	  "Nodes send their recordings at the end, by what has started them; else only those that do not see the folder do",
+	  1 },
 	{ "keep", OPTION_KEEP, NULL, 0, "Keep that folder", 1 },
 	{ "json", OPTION_JSON, NULL, 0, "Print the report as JSON", 2 },
 	{ "quiet", 'q', NULL, 0, "No live line, no report", 2 },
@@ -88,6 +91,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case OPTION_FOLDER:
 		o->folder = argument;
+		return 0;
+	case OPTION_COLLECT:
+		o->collect = true;
 		return 0;
 	case OPTION_KEEP:
 		o->keep = true;
@@ -193,6 +199,16 @@ static char *recording_of(const struct folder *folder, const struct node *node)
 													   : path;
 }
 
+static bool is_recorded(const void *folder, const struct node *node)
+{
+	char *path = recording_of(folder, node);
+	struct stat there;
+	bool is = path && !stat(path, &there) && there.st_size;
+
+	free(path);
+	return is;
+}
+
 /* Nothing but what nodes have put there is removed. */
 static void folder_clear(const struct folder *folder, const struct nodes *nodes)
 {
@@ -219,6 +235,14 @@ static void folder_close(struct folder *folder)
 
 /* --- the result ------------------------------------------------------------------ */
 
+/* Where a node is lost, that was said. */
+static void say_absent(const struct node *node, char *path)
+{
+	if (!node->lost && path)
+		log_warn("%s: it is not in the result: there is no %s", node->name, log_safe(path));
+	free(path);
+}
+
 static int merge_all(const struct options *o, const struct folder *folder, const struct nodes *nodes, int stop)
 {
 	struct merge_options options = { .name = o->output, .stop = stop };
@@ -226,13 +250,13 @@ static int merge_all(const struct options *o, const struct folder *folder, const
 
 	options.paths = calloc(nodes->hosts.count + 1, sizeof(*options.paths));
 	for (size_t i = 0; options.paths && i < nodes->hosts.count; i++) {
-		char *path = recording_of(folder, &nodes->list[i]);
-		struct stat there;
+		const struct node *node = &nodes->list[i];
+		char *path = recording_of(folder, node);
 
-		if (path && !stat(path, &there) && there.st_size)
+		if (path && is_recorded(folder, node))
 			options.paths[options.npaths++] = path;
 		else
-			free(path);
+			say_absent(node, path);
 	}
 	if (!options.paths)
 		err = -ENOMEM;
@@ -258,18 +282,96 @@ static int print_report(const struct options *o)
 	return o->json ? command_report(4, as_json) : command_report(3, argv);
 }
 
+/* --- recordings that nodes send ---------------------------------------------------- */
+
+struct collected {
+	const struct folder *folder;
+	const struct nodes *nodes;
+	FILE **files; /* by node; NULL: none */
+};
+
+static FILE *open_file(const struct folder *folder, const struct node *node)
+{
+	char *path = recording_of(folder, node);
+	int fd = path ? file_create_new(path, &folder->caller) : -ENOMEM;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!file)
+		log_error("%s: cannot be written: %s", log_safe(path ?: node->name), strerror(fd < 0 ? -fd : errno));
+	if (!file && fd >= 0)
+		close(fd);
+	free(path);
+	return file;
+}
+
+static int say_unwritten(const struct node *node)
+{
+	int err = errno ? -errno : -EIO;
+
+	log_error("%s: its recording cannot be written: %s: give a --folder with space", node->name, strerror(-err));
+	return err;
+}
+
+static int take_recording(void *context, struct node *node, const void *data, size_t size)
+{
+	struct collected *c = context;
+	size_t number = node - c->nodes->list;
+
+	if (!c->files)
+		c->files = calloc(c->nodes->hosts.count, sizeof(FILE *));
+	if (!c->files)
+		return -ENOMEM;
+	if (!c->files[number])
+		c->files[number] = open_file(c->folder, node);
+	if (!c->files[number])
+		return -EIO;
+	return fwrite(data, 1, size, c->files[number]) == size ? 0 : say_unwritten(node);
+}
+
+static int collected_close(struct collected *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; c->files && i < c->nodes->hosts.count; i++)
+		if (c->files[i] && fclose(c->files[i]))
+			err = say_unwritten(&c->nodes->list[i]);
+	free(c->files);
+	return err;
+}
+
 static int observe(const struct options *o, struct nodes *nodes, struct folder *folder)
 {
-	struct job_watch watch = { .nodes = nodes, .orders = folder->fd, .duration = o->duration, .quiet = o->quiet };
-	int err = on_nodes_start(&o->where, nodes, (const char *[]){ "record", "--part-of", folder->path, NULL });
+	struct job_watch watch = { .nodes = nodes,
+				   .orders = folder->fd,
+				   .duration = o->duration,
+				   .quiet = o->quiet,
+				   .recorded = is_recorded,
+				   .context = folder };
+	const char *how = o->collect ? "--collect" : nodes_take_orders(nodes) ? NULL : "--no-collect";
+	const char *const words[] = { "record", "--part-of", folder->path, how, NULL };
+	struct collected collected = { .folder = folder, .nodes = nodes };
+	int err;
 
+	nodes->orders = true;
+	nodes->take = take_recording;
+	nodes->context = &collected;
+	err = on_nodes_start(&o->where, nodes, words);
 	watch.signals = cli_block_signals(0);
 	err = err ?: watch.signals < 0 ? watch.signals : job_watch(&watch);
+	err = collected_close(&collected) ?: err;
 	if (!err)
 		err = merge_all(o, folder, nodes, watch.signals);
 	if (watch.signals >= 0)
 		close(watch.signals);
 	return err;
+}
+
+static int check_means(const struct options *o, const struct nodes *nodes)
+{
+	if (!o->collect || nodes_take_orders(nodes))
+		return 0;
+	log_error("--collect: what would start gaspbpf there brings no orders: take another one: --by clush, --by ssh");
+	return -EINVAL;
 }
 
 int command_job(int argc, char **argv)
@@ -285,7 +387,7 @@ int command_job(int argc, char **argv)
 	cli_parse(&argp, argc, argv, &o);
 	if (o.reached)
 		return reached_tell(o.reached, o.node);
-	err = on_nodes_find(&o.where, &nodes) ?: folder_open(&folder, &o);
+	err = on_nodes_find(&o.where, &nodes) ?: check_means(&o, &nodes) ?: folder_open(&folder, &o);
 	if (!err)
 		err = observe(&o, &nodes, &folder);
 	if (folder.path && !o.keep && (!err || !nodes_in(&nodes, PART_OBSERVING)))

@@ -36,6 +36,7 @@ static int order(struct job_watch *w, const char *what, uint64_t at)
 	err = write_all(w->orders, line, length);
 	if (err)
 		log_error("the nodes cannot be told to %s: %s", what, strerror(-err));
+	nodes_tell(w->nodes, line, length);
 	return err;
 }
 
@@ -59,7 +60,7 @@ static int order_begin(struct job_watch *w)
 
 struct sums {
 	size_t alive, waiting; /* nodes: not lost and not done; of them not ready, or silent */
-	uint64_t processes, events, lost, cost_sum, costs;
+	uint64_t processes, events, lost, cost_sum, costs, came;
 	char names[NAMES_ROOM]; /* of those that are late to answer */
 };
 
@@ -88,6 +89,7 @@ static struct sums sum_up(const struct job_watch *w)
 
 		s.events += node->last.events;
 		s.lost += node->last.lost;
+		s.came += node->came;
 		if (node->lost || node->state == PART_DONE)
 			continue;
 		s.alive++;
@@ -102,7 +104,7 @@ static struct sums sum_up(const struct job_watch *w)
 
 static void show(struct job_watch *w, const struct sums *s, uint64_t now)
 {
-	char events[FORMAT_SIZE], lost[FORMAT_SIZE], cost[40] = "";
+	char events[FORMAT_SIZE], lost[FORMAT_SIZE], cost[40] = "", came[60] = "", bytes[FORMAT_SIZE];
 	const char *doing = !w->begin ? "ready" : nodes_in(w->nodes, PART_DONE) ? "done" : "observing";
 	enum part_state state = !w->begin ? PART_READY : nodes_in(w->nodes, PART_DONE) ? PART_DONE : PART_OBSERVING;
 
@@ -111,9 +113,11 @@ static void show(struct job_watch *w, const struct sums *s, uint64_t now)
 	w->shown = now;
 	if (s->costs)
 		snprintf(cost, sizeof(cost), "  cost %.2f%%", s->cost_sum / 100.0 / s->costs);
-	log_status("%7.1f s  %zu of %zu nodes %s  %" PRIu64 " processes  %s events  lost %s%s%s%s",
+	if (s->came)
+		snprintf(came, sizeof(came), "  %s sent", format_bytes(bytes, s->came));
+	log_status("%7.1f s  %zu of %zu nodes %s  %" PRIu64 " processes  %s events  lost %s%s%s%s%s",
 		   (now - w->started) / 1e9, nodes_in(w->nodes, state), w->nodes->hosts.count, doing, s->processes,
-		   format_count(events, s->events), format_count(lost, s->lost), cost,
+		   format_count(events, s->events), format_count(lost, s->lost), cost, came,
 		   s->waiting ? "  waiting for " : "", s->names);
 }
 
@@ -178,6 +182,9 @@ static bool is_hopeless(const struct job_watch *w, const struct sums *s)
 	for (size_t i = 0; i < w->nodes->hosts.count; i++) {
 		const struct node *node = &w->nodes->list[i];
 
+		if (!node->lost && node->state != PART_DONE && node->sending &&
+		    now - node->sending < w->nodes->patience)
+			return false;
 		if (!node->lost && node->state != PART_DONE &&
 		    now - (node->heard ? node->heard : w->started) < w->nodes->patience)
 			return ended;
@@ -203,6 +210,18 @@ static uint64_t spread(const struct nodes *nodes, bool ends, uint64_t ordered)
 	return last > first ? last - first : 0;
 }
 
+/* One that was to be sent. */
+static void say_cut(const struct node *node)
+{
+	if (node->size)
+		log_warn("%s: its recording has changed on the way: %" PRIu64 " of %" PRIu64
+			 " bytes came: what can be read of it is used",
+			 node->name, node->came, node->size);
+	else
+		log_warn("%s: its recording is cut: %" PRIu64 " bytes of it came over: %s", node->name, node->came,
+			 node->why ? log_safe(node->why) : "it did not answer any more");
+}
+
 static void say_end(const struct job_watch *w)
 {
 	char began[FORMAT_SIZE], ended[FORMAT_SIZE];
@@ -213,9 +232,13 @@ static void say_end(const struct job_watch *w)
 			format_time(ended, spread(w->nodes, true, w->end)));
 	for (size_t i = 0; i < w->nodes->hosts.count; i++) {
 		const struct node *node = &w->nodes->list[i];
-		const char *part = node->state >= PART_OBSERVING ? "its recording is cut" : "it is not in the result";
+		const char *part = node->state >= PART_OBSERVING && w->recorded(w->context, node)
+					   ? "its recording is cut"
+					   : "it is not in the result";
 
-		if (node->lost)
+		if (node->came && !node->whole)
+			say_cut(node);
+		else if (node->lost)
 			log_warn("%s: %s: %s", node->name, part,
 				 node->why ? log_safe(node->why) : "it did not answer any more");
 	}

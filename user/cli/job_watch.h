@@ -14,6 +14,8 @@ struct job_watch {
 	int signals;       /* signalfd */
 	uint64_t duration; /* ns; 0: until it is stopped, or the job ends */
 	bool quiet;
+	bool (*recorded)(const void *context, const struct node *node); /* is there any recording of it? */
+	const void *context;
 	uint64_t started, shown; /* ns, CLOCK_MONOTONIC */
 	uint64_t ready;          /* the same: since when some node has waited for others; 0: none does */
 	uint64_t begin, end;     /* ns, CLOCK_REALTIME: as ordered; 0: not yet */

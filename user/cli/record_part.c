@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/on_nodes.h"
 #include "observe/cost.h"
@@ -18,13 +19,18 @@
 #define TELL_EVERY_NS 500000000ULL
 #define CLOSE_NS 30000000ULL /* more than job_serve() takes */
 
-enum { OPTION_PART = 440, OPTION_NODE };
+enum { OPTION_PART = 440, OPTION_COLLECT, OPTION_NO_COLLECT, OPTION_NODE };
 
 static const struct argp_option option_table[] = {
 	{ "part-of", OPTION_PART, "FOLDER", 0,
 	  "As one of several nodes, whose recordings come into FOLDER: begin and end as its file 'orders' says; 'gaspbpf "
 	  "job' starts it so (docs/cluster.md)",
 	  4 },
+	{ "collect", OPTION_COLLECT, NULL, 0,
+	  "With --part-of: even where FOLDER is here, orders come on standard input, and the recording goes to standard "
+	  "output",
+	  4 },
+	{ "no-collect", OPTION_NO_COLLECT, NULL, 0, "With --part-of: where FOLDER is not here, do nothing", 4 },
 	{ "node", OPTION_NODE, "NAME", 0, "With --part-of: this node's name, where it is not the host's", 4 },
 	{ 0 }
 };
@@ -37,12 +43,22 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 	case OPTION_PART:
 		part->folder = argument;
 		return 0;
+	case OPTION_COLLECT:
+		part->send = true;
+		return 0;
+	case OPTION_NO_COLLECT:
+		part->shared = true;
+		return 0;
 	case OPTION_NODE:
 		part->named = own_node_parse(argument, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (part->named && !part->folder)
 			argp_error(state, "--node goes with --part-of");
+		if ((part->send || part->shared) && !part->folder)
+			argp_error(state, "--collect and --no-collect go with --part-of");
+		if (part->send && part->shared)
+			argp_error(state, "--collect and --no-collect exclude each other: give one of them");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -50,16 +66,52 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 const struct argp part_parser = { option_table, parse, NULL, NULL, NULL, NULL, NULL };
 
+static bool is_here(const char *path)
+{
+	int fd = file_open_to_read(path);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* What nodes do not share is sent. */
+static int find_folder(struct record_part *part)
+{
+	int err = 0;
+
+	if (part->shared && !is_here(part->orders)) {
+		log_error(
+			"%s is not here: give a --folder that all nodes see, or a means that brings orders here (--by "
+			"ssh)",
+			log_safe(part->folder));
+		return -ENOENT;
+	}
+	if (!part->send && !part->shared && !is_here(part->orders)) {
+		part->send = true;
+		log_warn("%s is not here: the recording is sent by what has started this", log_safe(part->folder));
+	}
+	if (part->send)
+		err = part_sent_open(&part->sent, part->node);
+	if (err)
+		return err;
+	if (part->send)
+		part->recording = strdup(part->sent.recording);
+	else if (asprintf(&part->recording, "%s/%s.gasp", part->folder, part->node) < 0)
+		part->recording = NULL;
+	return part->recording ? 0 : -ENOMEM;
+}
+
 int record_part_open(struct record_part *part, struct text_list *outputs)
 {
 	part->node = own_node_name(part->named);
 	if (!part->node)
 		return -EINVAL;
-	if (asprintf(&part->orders, "%s/%s", part->folder, PART_ORDERS) < 0)
+	if (asprintf(&part->orders, "%s/%s", part->folder, PART_ORDERS) < 0) {
 		part->orders = NULL;
-	if (asprintf(&part->recording, "%s/%s.gasp", part->folder, part->node) < 0)
-		part->recording = NULL;
-	return part->orders && part->recording ? cli_append(outputs, part->recording) : -ENOMEM;
+		return -ENOMEM;
+	}
+	return find_folder(part) ?: cli_append(outputs, part->recording);
 }
 
 /* --- news and orders ------------------------------------------------------- */
@@ -88,7 +140,15 @@ static void ask(struct record_part *part, uint64_t every)
 	if (now - part->asked < every)
 		return;
 	part->asked = now;
-	part_read_orders(part->orders, &part->told);
+	if (!part->send)
+		part_read_orders(part->orders, &part->told);
+	else if (!part_sent_ask(&part->sent, &part->told) && !part->stopped) {
+		if (!part->told.begin)
+			log_error(
+				"no orders come by what has started this: give a --folder that all nodes see, or another "
+				"means (--by ssh)");
+		part->stopped = true; /* nobody is there any more */
+	}
 }
 
 static void tell_now_and_then(struct record_part *part, const struct job *job, enum part_state state)
@@ -160,12 +220,16 @@ void record_part_ended(const struct record_part *part, const struct job *job)
 
 void record_part_done(const struct record_part *part, const struct job *job, int status)
 {
+	if (!status && part->send && !part_sent_send(&part->sent, part->node))
+		status = 1;
 	tell(part, job, PART_DONE, clock_realtime(), status);
 }
 
 void record_part_free(struct record_part *part)
 {
 	log_set_name(NULL);
+	if (part->send)
+		part_sent_free(&part->sent);
 	free(part->node);
 	free(part->orders);
 	free(part->recording);

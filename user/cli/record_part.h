@@ -7,6 +7,7 @@
 #define GASPBPF_CLI_RECORD_PART_H
 
 #include "cli/observing.h"
+#include "cli/part_sent.h"
 #include "nodes/part.h"
 #include "util/text.h"
 
@@ -14,6 +15,9 @@ struct record_part {
 	const char *folder; /* NULL: it is none */
 	const char *named;  /* --node */
 	char *node, *orders, *recording;
+	bool send;   /* the folder is not here, or is not wanted */
+	bool shared; /* it has to be here: nothing can be sent */
+	struct part_sent sent;
 	struct part_orders told;
 	uint64_t asked, said; /* ns, CLOCK_MONOTONIC */
 	bool stopped;         /* before it had begun, or nobody listens any more */

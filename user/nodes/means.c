@@ -20,31 +20,21 @@
 #include "util/files.h"
 #include "util/log.h"
 
-static const char *const srun[] = { "srun",
-				    "--overlap",
-				    "--jobid=%j",
-				    "--nodes=%n",
-				    "--ntasks=%n",
-				    "--ntasks-per-node=1",
-				    "--mem=0",
-				    "--mpi=none",
-				    "--no-kill",
-				    "--wait=0",
-				    "--kill-on-bad-exit=0",
-				    "--input=none",
-				    "--job-name=gaspbpf",
-				    "--quiet",
-				    NULL };
+static const char *const srun[] = {
+	"srun",    "--overlap",  "--jobid=%j", "--nodes=%n", "--ntasks=%n",          "--ntasks-per-node=1",
+	"--mem=0", "--mpi=none", "--no-kill",  "--wait=0",   "--kill-on-bad-exit=0", "--job-name=gaspbpf",
+	"--quiet", NULL
+};
 /* A program in Python, which else keeps what nodes say until it ends. */
-static const char *const clush[] = { "env", "PYTHONUNBUFFERED=1", "clush", "-N", "-n", "-f", "%n", "-w", "%h", NULL };
+static const char *const clush[] = { "env", "PYTHONUNBUFFERED=1", "clush", "-N", "-f", "%n", "-w", "%h", NULL };
 static const char *const pdsh[] = { "pdsh", "-R", "ssh", "-N", "-f", "%n", "-w", "%h", NULL };
 static const char *const ssh[] = { "ssh", "-x", "-o", "BatchMode=yes", "--", "%h", NULL };
 static const char *const mpiexec[] = { "mpiexec", "-n", "1", "-host", "%h", NULL };
 
 static const struct means table[] = {
-	{ .program = "srun", .gone = "srun: error: ", .manager = true, .line = srun },
-	{ .program = "clush", .shell = true, .line = clush },
-	{ .program = "pdsh", .shell = true, .line = pdsh },
+	{ .program = "srun", .gone = "srun: error: ", .manager = true, .no_input = "--input=none", .line = srun },
+	{ .program = "clush", .shell = true, .no_input = "-n", .line = clush },
+	{ .program = "pdsh", .shell = true, .no_orders = true, .line = pdsh },
 	{ .program = "ssh", .shell = true, .each = true, .line = ssh },
 	{ .program = "mpiexec", .each = true, .line = mpiexec },
 };
@@ -127,13 +117,15 @@ static void add_filled(struct words *words, const char *word, const char *job, c
 }
 
 void means_words(const struct means *means, struct words *words, const char *job, char *const *hosts, size_t count,
-		 char *const *command)
+		 char *const *command, bool orders)
 {
 	char *joined = join(hosts, count);
 
 	for (size_t i = 0; means->line[i]; i++)
 		add_filled(words, means->line[i], job, joined, count);
 	free(joined);
+	if (means->no_input && !orders)
+		words_add(words, means->no_input);
 	for (size_t i = 0; command[i]; i++)
 		if (means->shell)
 			add_quoted(words, command[i]);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "nodes/private.h"
 #include "util/array.h"
@@ -52,25 +53,33 @@ int nodes_find(struct nodes *nodes, const char *job, const char *by)
 
 /* --- starting --------------------------------------------------------------- */
 
-static int start_words(struct starter *starter, struct words *words)
+static int start_words(struct starter *starter, struct words *words, bool orders)
 {
 	int err = words->failed ? -ENOMEM
-				: start_command(words->items, &starter->pid, &starter->out.fd, &starter->errors.fd);
+				: start_command(words->items, &starter->pid, orders ? &starter->in : NULL,
+						&starter->out.fd, &starter->errors.fd);
 
 	words_free(words);
 	if (err)
 		return err;
 	fcntl(starter->out.fd, F_SETFL, O_NONBLOCK);
 	fcntl(starter->errors.fd, F_SETFL, O_NONBLOCK);
+	if (starter->in >= 0)
+		fcntl(starter->in, F_SETFL, O_NONBLOCK);
 	return 0;
+}
+
+static bool gets_orders(const struct nodes *nodes)
+{
+	return nodes->orders && !nodes->means->no_orders;
 }
 
 static int start_all(struct nodes *nodes, struct starter *starter, size_t count, char *const *command)
 {
 	struct words words = { 0 };
 
-	means_words(nodes->means, &words, nodes->job, nodes->hosts.names, count, command);
-	return start_words(starter, &words);
+	means_words(nodes->means, &words, nodes->job, nodes->hosts.names, count, command, gets_orders(nodes));
+	return start_words(starter, &words, gets_orders(nodes));
 }
 
 /* The one with this number; NULL: by no means, it is this machine. */
@@ -80,6 +89,7 @@ static int start_one(struct nodes *nodes, struct starter *starter, const struct 
 	static const char *const nothing[] = { NULL };
 	static const struct means none = { .line = nothing };
 	struct words words = { 0 }, named = { 0 };
+	bool orders = means ? gets_orders(nodes) : nodes->orders;
 
 	starter->node = &nodes->list[number];
 	for (size_t i = 0; command[i]; i++)
@@ -87,10 +97,10 @@ static int start_one(struct nodes *nodes, struct starter *starter, const struct 
 	words_add(&named, "--node");
 	words_add(&named, starter->node->name);
 	if (!named.failed)
-		means_words(means ?: &none, &words, nodes->job, &nodes->hosts.names[number], 1, named.items);
+		means_words(means ?: &none, &words, nodes->job, &nodes->hosts.names[number], 1, named.items, orders);
 	words.failed |= named.failed;
 	words_free(&named);
-	return start_words(starter, &words);
+	return start_words(starter, &words, orders);
 }
 
 int nodes_start(struct nodes *nodes, char *const *command, char *const *here)
@@ -104,7 +114,7 @@ int nodes_start(struct nodes *nodes, char *const *command, char *const *here)
 	if (!nodes->starters)
 		return -ENOMEM;
 	for (size_t i = 0; i < nodes->nstarters; i++)
-		nodes->starters[i].out.fd = nodes->starters[i].errors.fd = -1;
+		nodes->starters[i].in = nodes->starters[i].out.fd = nodes->starters[i].errors.fd = -1;
 	for (size_t i = 0; !err && each && i < away; i++)
 		err = start_one(nodes, &nodes->starters[i], nodes->means, i, command);
 	if (!err && !each && away)
@@ -155,29 +165,54 @@ static void take_news(struct node *node, const struct part_news *news)
 	node->state = news->state;
 }
 
+static int take_some(struct nodes *nodes, struct node *node, const struct buffer *some)
+{
+	node->came += some->size;
+	node->sum = crc32(node->sum, some->data, some->size);
+	node->sending = node->heard = clock_monotonic();
+	if (nodes->take)
+		return some->failed ? -ENOMEM : nodes->take(nodes->context, node, some->data, some->size);
+	if (node->handed.size < LINE_MOST) {
+		buffer_put(&node->handed, some->data, some->size);
+		node->handed.failed |= some->failed;
+	}
+	return 0;
+}
+
 /* False: there are none in it. */
 static bool take_bytes(struct nodes *nodes, struct starter *starter, const char *line)
 {
-	struct buffer some = { 0 };
+	struct buffer *some = &nodes->some;
 	const char *name;
 	size_t length;
-	bool are_some = part_take_bytes(line, &name, &length, &some);
-	struct node *node = are_some ? starter->node ?: find_node(nodes, name, length) : NULL;
+	bool are_some;
+	struct node *node;
 
-	if (node && node->handed.size < LINE_MOST) {
-		buffer_put(&node->handed, some.data, some.size);
-		node->handed.failed |= some.failed;
-	}
-	buffer_free(&some);
+	buffer_clear(some);
+	are_some = part_take_bytes(line, &name, &length, some);
+	node = are_some ? starter->node ?: find_node(nodes, name, length) : NULL;
+	if (node)
+		nodes->failed = take_some(nodes, node, some) ?: nodes->failed;
 	return are_some;
+}
+
+static void take_whole(struct node *node, const struct part_whole *whole)
+{
+	node->size = whole->size;
+	node->whole = node->came == whole->size && node->sum == whole->sum;
 }
 
 static void take_output(struct nodes *nodes, struct starter *starter, const char *line)
 {
+	struct part_whole whole;
 	struct part_news news;
 	struct node *node;
 
-	if (part_read_news(line, &news)) {
+	if (part_read_whole(line, &whole)) {
+		node = starter->node ?: find_node(nodes, whole.node, strlen(whole.node));
+		if (node)
+			take_whole(node, &whole);
+	} else if (part_read_news(line, &news)) {
 		node = starter->node ?: find_node(nodes, news.node, strlen(news.node));
 		if (node)
 			take_news(node, &news);
@@ -341,6 +376,7 @@ int nodes_serve(struct nodes *nodes, int wake, int patience)
 		fds[1 + 2 * i] = (struct pollfd){ .fd = nodes->starters[i].out.fd, .events = POLLIN };
 		fds[2 + 2 * i] = (struct pollfd){ .fd = nodes->starters[i].errors.fd, .events = POLLIN };
 	}
+	nodes->failed = 0;
 	poll(fds, 2 * nodes->nstarters + 1, patience);
 	for (size_t i = 0; !err && i < nodes->nstarters; i++) {
 		struct starter *starter = &nodes->starters[i];
@@ -350,7 +386,7 @@ int nodes_serve(struct nodes *nodes, int wake, int patience)
 		collect(nodes, starter);
 	}
 	free(fds);
-	return err;
+	return err ?: nodes->failed;
 }
 
 size_t nodes_in(const struct nodes *nodes, enum part_state state)
@@ -376,6 +412,19 @@ bool nodes_running(const struct nodes *nodes)
 		if (nodes->starters[i].pid)
 			return true;
 	return false;
+}
+
+bool nodes_take_orders(const struct nodes *nodes)
+{
+	return !nodes->means->no_orders;
+}
+
+void nodes_tell(struct nodes *nodes, const char *line, size_t length)
+{
+	for (size_t i = 0; i < nodes->nstarters; i++)
+		if (nodes->starters[i].in >= 0 && write(nodes->starters[i].in, line, length) != (ssize_t)length)
+			log_info("%s: takes no orders",
+				 nodes->starters[i].node ? nodes->starters[i].node->name : nodes->means->program);
 }
 
 /* --- the end ------------------------------------------------------------------- */
@@ -435,6 +484,8 @@ void nodes_free(struct nodes *nodes)
 	for (size_t i = 0; i < nodes->nstarters; i++) {
 		free_stream(&nodes->starters[i].out);
 		free_stream(&nodes->starters[i].errors);
+		if (nodes->starters[i].in >= 0)
+			close(nodes->starters[i].in);
 	}
 	for (size_t i = 0; nodes->list && i < nodes->hosts.count; i++) {
 		free(nodes->list[i].why);
@@ -442,6 +493,7 @@ void nodes_free(struct nodes *nodes)
 	}
 	for (size_t i = 0; i < nodes->nwords; i++)
 		free(nodes->words[i].text);
+	buffer_free(&nodes->some);
 	free(nodes->words);
 	free(nodes->starters);
 	free(nodes->list);

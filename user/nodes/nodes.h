@@ -52,7 +52,11 @@ struct node {
 	uint64_t began, ended; /* ns, CLOCK_REALTIME; 0: not yet */
 	struct part_news last;
 	char *why;            /* the last error that it told; NULL: none */
-	struct buffer handed; /* what it has handed over (part_hand_over()) */
+	struct buffer handed; /* what it has handed over (part_hand_over()), where nobody takes it (nodes->take) */
+	uint64_t came, size;  /* bytes that it has handed over; how many it says there are, 0: not said yet */
+	uint64_t sending;     /* ns, CLOCK_MONOTONIC: when the last of them came; 0: none did */
+	uint32_t sum;         /* of these bytes */
+	bool whole;           /* all that it has said there is has come, unchanged */
 };
 
 /* Something that a node says, or several the same. */
@@ -71,6 +75,7 @@ struct stream {
 struct starter {
 	pid_t pid; /* 0: it has ended, and was collected */
 	struct stream out, errors;
+	int in;            /* -1: it has none, or it is closed */
 	struct node *node; /* the one that it is for; NULL: all of them */
 };
 
@@ -81,11 +86,17 @@ struct nodes {
 	bool here;         /* the last one of the hosts is this machine: no means is needed */
 	uint64_t patience; /* ns; so long a node that does not answer is waited for */
 	const struct means *means;
+	bool orders; /* they get what nodes_tell() tells, where the means brings it there */
+	/* What nodes hand over, as it comes; NULL: node->handed keeps it. 0 or -errno, said. */
+	int (*take)(void *context, struct node *node, const void *data, size_t size);
+	void *context;     /* of take() */
 	struct node *list; /* as many as hosts */
 	struct starter *starters;
 	size_t nstarters;
 	struct node_word *words;
 	size_t nwords, words_room;
+	struct buffer some; /* of the line that is being read */
+	int failed;         /* what take() has said since nodes_serve() began */
 };
 
 /* The number of the resource manager's job that a launcher is a part of; the caller frees. 0 or -errno, said. NULL: of
@@ -99,6 +110,10 @@ int nodes_find(struct nodes *nodes, const char *job, const char *by);
 /* Starts this command on all of them, and the other one on this machine (nodes->here). Where each has a starter of its
  * own, "--node NAME" is added. 0 or -errno, said. */
 int nodes_start(struct nodes *nodes, char *const *command, char *const *here);
+/* Can it tell them anything so? */
+bool nodes_take_orders(const struct nodes *nodes);
+/* A line for the standard input of the command on each node. */
+void nodes_tell(struct nodes *nodes, const char *line, size_t length);
 /* Waits for news, as long as told (ms) or until `wake` can be read (-1: none), and takes them. 0 or -errno, said. */
 int nodes_serve(struct nodes *nodes, int wake, int patience);
 /* How many are in this state, or beyond; those that were lost later count. */

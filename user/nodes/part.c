@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "util/buffer.h"
 #include "util/files.h"
@@ -14,7 +15,9 @@
 #define ORDERS_MOST 65536 /* bytes */
 #define MARK "gaspbpf-part"
 #define BYTES_MARK "gaspbpf-bytes"
+#define WHOLE_MARK "gaspbpf-whole"
 #define BYTES_A_LINE 250 /* a means passes short lines on as a whole */
+#define PIECE 65536
 
 const char part_name_variable[] = "SLURMD_NODENAME";
 
@@ -61,16 +64,25 @@ static void take_order(const char *line, struct part_orders *orders)
 		orders->end = at;
 }
 
+size_t part_take_orders(char *text, struct part_orders *orders)
+{
+	char *rest = text, *end;
+
+	for (; (end = strchr(rest, '\n')); rest = end + 1) { /* a line without its end is still being written */
+		*end = 0;
+		take_order(rest, orders);
+	}
+	return rest - text;
+}
+
 void part_read_orders(const char *path, struct part_orders *orders)
 {
 	/* Opened anew each time: a network file system then asks its server. */
 	int fd = file_open_to_read(path);
-	char *text = fd < 0 ? NULL : read_open_file(fd, ORDERS_MOST, NULL), *rest = text, *end;
+	char *text = fd < 0 ? NULL : read_open_file(fd, ORDERS_MOST, NULL);
 
-	for (; rest && (end = strchr(rest, '\n')); rest = end + 1) { /* a line without its end is still being written */
-		*end = 0;
-		take_order(rest, orders);
-	}
+	if (text)
+		part_take_orders(text, orders);
 	free(text);
 	if (fd >= 0)
 		close(fd);
@@ -137,6 +149,33 @@ bool part_hand_over(const char *node, const void *data, size_t size)
 	return true;
 }
 
+bool part_hand_over_file(const char *node, int fd)
+{
+	char *piece = malloc(PIECE), line[PART_NAME_MOST + 100];
+	uint64_t size = 0;
+	uLong sum = crc32(0, NULL, 0);
+	bool read = piece;
+	ssize_t n;
+
+	while (read && (n = pread(fd, piece, PIECE, size)) > 0) {
+		sum = crc32(sum, (Bytef *)piece, n);
+		size += n;
+		read = part_hand_over(node, piece, n);
+	}
+	free(piece);
+	if (!read || n < 0)
+		return false;
+	n = snprintf(line, sizeof(line), WHOLE_MARK " %s %" PRIu64 " %" PRIu32 "\n", node, size, (uint32_t)sum);
+	return !write_all(STDOUT_FILENO, line, n);
+}
+
+bool part_read_whole(const char *line, struct part_whole *whole)
+{
+	line = strstr(line, WHOLE_MARK " ");
+	return line && sscanf(line + strlen(WHOLE_MARK " "), "%200s %" SCNu64 " %" SCNu32, whole->node, &whole->size,
+			      &whole->sum) == 3;
+}
+
 /* -1: it is no digit. */
 static int digit(char c)
 {
@@ -146,19 +185,21 @@ static int digit(char c)
 bool part_take_bytes(const char *line, const char **node, size_t *length, struct buffer *data)
 {
 	const char *at = strstr(line, BYTES_MARK " ");
+	size_t count = 0;
+	uint8_t *bytes;
 
 	if (!at)
 		return false;
 	*node = at + strlen(BYTES_MARK " ");
 	*length = strcspn(*node, " ");
 	at = *node + *length;
-	for (at += *at == ' '; *at && *at != '\r'; at += 2) {
-		uint8_t byte;
-
+	at += *at == ' ';
+	bytes = buffer_reserve(data, strlen(at) / 2 + 1);
+	for (; bytes && *at && *at != '\r'; at += 2) {
 		if (digit(at[0]) < 0 || digit(at[1]) < 0)
 			return false;
-		byte = digit(at[0]) << 4 | digit(at[1]);
-		buffer_put(data, &byte, 1);
+		bytes[count++] = digit(at[0]) << 4 | digit(at[1]);
 	}
+	data->size += count;
 	return true;
 }

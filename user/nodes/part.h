@@ -4,7 +4,8 @@
  *
  * The second door of user/nodes, for the gaspbpf on each node. What it is told stands in a file of the folder that all
  * share, PART_ORDERS, which grows by whole lines: "begin T" and "end T", ns of CLOCK_REALTIME; of several that hold the
- * last one does. What it tells are lines on its standard output, which the means that has started it brings back.
+ * last one does. Where there is no such folder the same lines come on its standard input. What it tells are lines on
+ * its standard output, which the means that has started it brings back.
  */
 #ifndef GASPBPF_NODES_PART_H
 #define GASPBPF_NODES_PART_H
@@ -39,10 +40,21 @@ char *part_own_name(void);
 const char *part_managed_name(void);
 extern const char part_name_variable[];
 
+/* Takes the whole lines of a text. How many bytes they have. */
+size_t part_take_orders(char *text, struct part_orders *orders);
 /* Reads the file of orders. Where it cannot be read nothing is told yet. */
 void part_read_orders(const char *path, struct part_orders *orders);
 /* One line; false: nobody reads it any more. cost: ns that probes took. */
 bool part_tell(const struct part_news *news);
+/* A whole file, and behind it how long it is, and its checksum. False: nobody reads it, or it cannot be read. */
+bool part_hand_over_file(const char *node, int fd);
+/* Of that last line; false: it is none. */
+struct part_whole {
+	uint64_t size;
+	uint32_t sum;
+	char node[PART_NAME_MOST + 1];
+};
+bool part_read_whole(const char *line, struct part_whole *whole);
 /* Bytes for who has started this, in as many lines as it takes. False: nobody reads them. */
 bool part_hand_over(const char *node, const void *data, size_t size);
 /* A line of these: adds what is in it; *node: where in the line its node's name stands, and how long it is. False: it

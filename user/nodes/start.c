@@ -16,54 +16,59 @@
 #define ANSWER_MOST (16u << 20) /* bytes */
 
 /* A group of its own: ^C is for us, and what it means for them we tell them. They do not outlive us. */
-static void become(char *const *argv, int out, int errors, pid_t parent)
+static void become(char *const *argv, int in, int out, int errors, pid_t parent)
 {
-	int null = open("/dev/null", O_RDONLY);
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() == parent && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+	if (getppid() == parent && in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 	    dup2(errors, STDERR_FILENO) >= 0)
 		execvp(argv[0], argv);
 	_exit(127);
 }
 
-static void close_both(const int pipe[2])
+static void close_one(int end)
 {
-	close(pipe[0]);
-	close(pipe[1]);
+	if (end >= 0)
+		close(end);
 }
 
-int start_command(char *const *argv, pid_t *pid, int *out, int *errors)
+static void close_both(const int pipe[2])
 {
-	pid_t parent = getpid();
-	int one[2], two[2];
+	close_one(pipe[0]);
+	close_one(pipe[1]);
+}
 
-	if (pipe2(one, O_CLOEXEC))
-		goto failed;
-	if (pipe2(two, O_CLOEXEC)) {
-		close_both(one);
-		goto failed;
+int start_command(char *const *argv, pid_t *pid, int *in, int *out, int *errors)
+{
+	int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } }, err = 0;
+	pid_t parent = getpid();
+
+	for (int i = in ? 0 : 1; !err && i < 3; i++)
+		err = pipe2(pipes[i], O_CLOEXEC) ? -errno : 0;
+	if (!err) {
+		*pid = fork();
+		err = *pid < 0 ? -errno : 0;
 	}
-	*pid = fork();
-	if (!*pid)
-		become(argv, one[1], two[1], parent);
-	if (*pid < 0) {
-		close_both(one);
-		close_both(two);
-		goto failed;
+	if (!err && !*pid)
+		become(argv, in ? pipes[0][0] : open("/dev/null", O_RDONLY), pipes[1][1], pipes[2][1], parent);
+	if (err) {
+		log_error("%s: cannot be started: %s", log_safe(argv[0]), strerror(-err));
+		for (int i = 0; i < 3; i++)
+			close_both(pipes[i]);
+		return err;
 	}
-	close(one[1]);
-	close(two[1]);
-	*out = one[0];
-	*errors = two[0];
+	close_one(pipes[0][0]);
+	close_one(pipes[1][1]);
+	close_one(pipes[2][1]);
+	if (in)
+		*in = pipes[0][1];
+	*out = pipes[1][0];
+	*errors = pipes[2][0];
 	return 0;
-failed:
-	log_error("%s: cannot be started: %s", log_safe(argv[0]), strerror(errno));
-	return -errno;
 }
 
 /* The errors of such a command are few: they fit into the pipe. */
@@ -73,7 +78,7 @@ char *output_of(char *const *argv)
 	int out, errors, status;
 	pid_t pid;
 
-	if (start_command(argv, &pid, &out, &errors))
+	if (start_command(argv, &pid, NULL, &out, &errors))
 		return NULL;
 	text = read_open_file(out, ANSWER_MOST, NULL);
 	fcntl(errors, F_SETFL, O_NONBLOCK);

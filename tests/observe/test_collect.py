@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gaspbpf job where nodes do not see the folder: they send their recordings. The nodes are none: an ssh that runs
+commands here, with another folder in the place of the shared one."""
+import json
+import os
+import signal
+
+import pytest
+
+import clusters
+import gaspbpf
+
+NAMES = ["one", "two"]
+
+SSH = """#!/bin/sh
+while :; do
+    case $1 in
+    -o) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+export SLURMD_NODENAME="$1" TMPDIR=OWN
+shift
+exec unshare --mount sh -c 'mount -t tmpfs none "$1" && exec sh -c "$2"' sh HIDDEN "$*"
+"""
+
+
+@pytest.fixture
+def running(job, tmp_path):
+    """The jobs, by node, and an environment in which `ssh` is ours."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "ssh").write_text(SSH.replace("HIDDEN", str(tmp_path / "shared")).replace("OWN", str(tmp_path / "own")))
+    (tmp_path / "ssh").chmod(0o755)
+    jobs = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
+            for rounds, name in enumerate(NAMES)}
+    for each in jobs.values():
+        each.wait_ready()
+    return jobs, {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GASPBPF_OTHERS": "ignore"}
+
+
+def start(observe, running, tmp_path, *options):
+    observer = observe("job", "--hosts", ",".join(NAMES), "--by", "ssh", "-o", tmp_path / "shared" / "run.gasp",
+                       *options,
+                       "--", "--comm", "threads", "-m", "pthread", env=running[1])
+    gaspbpf.wait_for(lambda: sum(each.stat().st_size > 0 for each in tmp_path.glob("own/*/*.gasp")) == len(NAMES),
+                     "all to begin")
+    return observer
+
+
+def calls_of(job):
+    assert job.end() == 0
+    functions = job.truths()[0]["functions"].items()
+    return sum(function["calls"] for name, function in functions if name.startswith("pthread_"))
+
+
+def by_node(recording):
+    report = json.loads(gaspbpf.run("report", "--json", recording).stdout)
+    return {node["host"]: node for node in report["nodes"]}, report
+
+
+@pytest.mark.parametrize("options", [[], ["--collect"]], ids=["not seen", "asked for"])
+def test_recordings_come_from_nodes_that_do_not_see_the_folder(running, observe, tmp_path, options):
+    """Every call of each job is in the result."""
+    observer = start(observe, running, tmp_path, *options)
+    for work in running[0].values():
+        work.work()
+    status, _, errors = observer.stop()
+    assert status == 0, errors
+    assert ("shared/run.gasp.nodes is not here" in errors) == (not options)
+    nodes, report = by_node(tmp_path / "shared" / "run.gasp")
+    assert sorted(nodes) == sorted(NAMES) and not any(node["cut"] for node in nodes.values())
+    assert report["loss"]["calls"] == sum(calls_of(work) for work in running[0].values())
+    assert os.listdir(tmp_path / "shared") == ["run.gasp"] and os.listdir(tmp_path / "own") == []
+
+
+def test_nothing_is_left_on_a_node_where_it_is_killed(running, observe, tmp_path):
+    """Nor is the node in the result; it is named."""
+    observer = start(observe, running, tmp_path, "--patience", "5s")
+    found = [pid for pid, line in clusters.processes(SLURMD_NODENAME="one").items()
+             if line.startswith(f"{gaspbpf.PROGRAM} record --part-of")]
+    os.kill(min(found), signal.SIGKILL)
+    for work in running[0].values():
+        work.work()
+    status, _, errors = observer.stop()
+    assert status == 0 and "gaspbpf: one: it is not in the result: Killed" in errors, errors
+    assert list(by_node(tmp_path / "shared" / "run.gasp")[0]) == ["two"]
+    gaspbpf.wait_for(lambda: not os.listdir(tmp_path / "own"), "the nodes' own folders to be gone")
