@@ -22,6 +22,7 @@ from faults import SEED
 
 READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-speedscope", "export-events",
            "export-parquet", "export-folded", "export-pprof", "merge", "simulate", "events", "list-file"]
+NODES = ["job", "job-sent"]
 ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
              "monitor-listen", "list", "doctor"]
 
@@ -49,6 +50,16 @@ def test_writing_for_others_fails(maker, scenarios, name):
     scenario = scenarios[name]
     points = list(faults.points(maker, scenario))
     assert_holds(maker, scenario, random.Random(SEED).sample(points, 40))
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_a_job_on_many_nodes_fails(maker, scenarios, name):
+    """What starts gaspbpf on nodes, and joins their recordings: some ways to memory, and each other call."""
+    scenario = scenarios[name]
+    points = list(faults.points(maker, scenario))
+    memory = [point for point in points if point[0] == "memory"]
+    assert_holds(maker, scenario, random.Random(f"{SEED} {name}").sample(memory, 10) +
+                 [point for point in points if point[0] != "memory"])
 
 
 @pytest.mark.parametrize("name", ATTACHING)
@@ -146,7 +157,7 @@ def test_standard_output_is_full(maker, scenarios, name):
 
 # --- killed, stopped -------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["record", "record-libc", "top", "stuck", "monitor", "list"])
+@pytest.mark.parametrize("name", ["record", "record-libc", "top", "stuck", "monitor", "list", "job", "job-sent"])
 def test_killed_at_some_moment(maker, scenarios, target, name):
     """The kernel takes everything back; what was recorded can be read."""
     scenario = scenarios[name]

@@ -41,7 +41,8 @@ def launch(environment, tmp_path):
         with open(output, "w") as file:
             started.append(subprocess.Popen(
                 [LAUNCHERS[implementation][0], *options, *LAUNCHERS[implementation][1:], listed, program, "--pattern",
-                 "0", "--who", str(who), "--us", "20000", "--rounds", "1000"], stdout=file, stderr=file, start_new_session=True,
+                 "0", "--who", str(who), "--us", "20000", "--rounds", "1000"],
+                stdout=file, stderr=file, start_new_session=True,
                 env={**os.environ, **gaspbpf.MPI_ENVIRONMENT, **environment}))
         gaspbpf.wait_for(lambda: output.read_text().count("ready") == 4, "ranks")
         return started[-1].pid

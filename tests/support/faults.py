@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,6 +21,7 @@ import time
 import composed
 import gaspbpf
 import monitoring
+import nodes
 import remains
 
 PR_CAPBSET_DROP = 24
@@ -155,9 +157,12 @@ class Scenario:
     unable: bool = False  # run by who may observe nothing
     recording: pathlib.Path = None  # what it writes
     output: pathlib.Path = None  # the file that must be the same each time where it ends with 0
+    seen: object = pathlib.Path.read_bytes  # what of that must be the same
     answers: bool = False  # 1 is an answer, too
     ends_with: int = 0  # where nothing failed
     vain: int = 1       # where it has not the rights
+    path: str = None    # of programs, before the others
+    beside: pathlib.Path = None  # a folder that it makes, and leaves where it could not read all that is in it
     alone: str = None  # its output without faults
     alone_file: bytes = None
 
@@ -185,6 +190,15 @@ def drop_capabilities():
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
+def make_room(scenario):
+    """What an earlier run has left is gone."""
+    for path in scenario.recording, scenario.output:
+        if path:
+            path.unlink(missing_ok=True)
+    if scenario.beside:
+        shutil.rmtree(scenario.beside, ignore_errors=True)
+
+
 class Faults:
     """Starts gaspbpf with fail.c in it."""
 
@@ -200,7 +214,7 @@ class Faults:
                 "TMPDIR": str(self.temporary),
                 **{f"FAIL_{name.upper()}": str(value) for name, value in variables.items()}}
 
-    def start(self, arguments, unable=False, within=None, **variables):
+    def start(self, arguments, unable=False, within=None, path=None, **variables):
         """In a session of its own, so that what it leaves can be found. within: a control group's folder, from the
         beginning on."""
         def before():
@@ -210,10 +224,13 @@ class Faults:
                 drop_capabilities()
 
         self.book.write_bytes(b"")
+        environment = self.environment(**variables)
+        if path:
+            environment["PATH"] = f"{path}:{environment['PATH']}"
         return subprocess.Popen([str(gaspbpf.PROGRAM), *map(str, arguments)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
-                                preexec_fn=before, env=self.environment(**variables))
+                                preexec_fn=before, env=environment)
 
     def finish(self, process):
         try:
@@ -234,12 +251,10 @@ class Faults:
         return Result(status, out, errors, dict(zip(KINDS, numbers)), *numbers[len(KINDS):], left, files)
 
     def run(self, scenario, **variables):
-        for path in scenario.recording, scenario.output:
-            if path:
-                path.unlink(missing_ok=True)
+        make_room(scenario)
         if scenario.children:
             variables["children"] = 1
-        return self.finish(self.start(scenario.arguments, scenario.unable, **variables))
+        return self.finish(self.start(scenario.arguments, scenario.unable, path=scenario.path, **variables))
 
     def count(self, scenario):
         """How many calls of each kind it makes when nothing fails; what it prints then is kept."""
@@ -247,7 +262,7 @@ class Faults:
         assert result.status == scenario.ends_with and not wrong(scenario, result), \
             f"{scenario.name}: {wrong(scenario, result)}\n{result.errors}"
         scenario.alone = result.out
-        scenario.alone_file = scenario.output.read_bytes() if scenario.output else None
+        scenario.alone_file = scenario.seen(scenario.output) if scenario.output else None
         return result
 
     def ways(self, scenario, kind):
@@ -267,10 +282,8 @@ class Faults:
 
     def kill_after(self, scenario, seconds):
         """What is wrong after a SIGKILL at that moment, or an end before it; and the result."""
-        for path in scenario.recording, scenario.output:
-            if path:
-                path.unlink(missing_ok=True)
-        process = self.start(scenario.arguments, scenario.unable)
+        make_room(scenario)
+        process = self.start(scenario.arguments, scenario.unable, path=scenario.path)
         time.sleep(seconds)
         held = remains.held_by(process.pid)
         process.kill()
@@ -357,7 +370,7 @@ def wrong(scenario, result):
     if result.status == 0 and result.faults and not said(result.errors):
         if scenario.exact and scenario.exact(result.out) != scenario.exact(scenario.alone):
             found.append("printed something else, and did not say so")
-        if scenario.output and (not scenario.output.exists() or scenario.output.read_bytes() != scenario.alone_file):
+        if scenario.output and (not scenario.output.exists() or scenario.seen(scenario.output) != scenario.alone_file):
             found.append("wrote something else, and did not say so")
     if result.status not in (0, None) and scenario.name.startswith("export") and scenario.output.exists():
         found.append("left a file that is not whole")
@@ -421,12 +434,20 @@ def make_recording(target, path):
     assert result.returncode == 0, result.stderr
 
 
+def report_of(recording):
+    return gaspbpf.run("report", "--json", recording).stdout
+
+
 def scenarios(target, folder):
     """By name."""
     folder = pathlib.Path(folder)
     recorded, live = folder / "recorded.gasp", folder / "live.gasp"
     make_recording(target, recorded)
     other = composed.compose(folder / "other.gasp", composed.LATE_SENDER)
+    (folder / "nodes").mkdir()
+    two = nodes.Nodes(folder / "nodes", "a1", "a2")
+    of_two = {"output": two.output, "path": two.folder, "beside": two.output.with_name(two.output.name + ".nodes"),
+              "exact": str, "recording": two.output, "seen": report_of}  # its chunks are packed where there is memory
     pid, lazy = ["-p", target.pid], ["-m", "shmem", "--lazy"]  # the job's library alone gets probes
     found = [
         Scenario("report", ["report", recorded], exact=str),
@@ -453,6 +474,8 @@ def scenarios(target, folder):
         Scenario("export-with", ["export", recorded, "-o", folder / "with.json", "--with", "all"],
                  output=folder / "with.json", exact=str),
         Scenario("merge", ["merge", other, recorded, "-o", folder / "x.gasp"], output=folder / "x.gasp", exact=str),
+        Scenario("job", two.arguments("--by", "ssh", "-q", "-d", "100ms"), **of_two),
+        Scenario("job-sent", two.arguments("--by", "ssh", "-q", "-d", "100ms", "--collect"), **of_two),
         Scenario("simulate", ["simulate", recorded, "--plugin", "ideal"], exact=str, children=True),
         Scenario("events", ["events", "shmem"], exact=str),
         Scenario("list-file", ["list", target.runtime.library, "-m", "shmem", "--json"], exact=places_in, unable=True),

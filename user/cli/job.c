@@ -235,12 +235,21 @@ static void folder_close(struct folder *folder)
 
 /* --- the result ------------------------------------------------------------------ */
 
-/* Where a node is lost, that was said. */
-static void say_absent(const struct node *node, char *path)
+/* A recording, if there is one. Where a node is lost, that was said. 0 or -ENOMEM. */
+static int add_recording(struct merge_options *options, const struct folder *folder, const struct node *node)
 {
-	if (!node->lost && path)
+	char *path = recording_of(folder, node);
+
+	if (!path)
+		return -ENOMEM;
+	if (is_recorded(folder, node)) {
+		options->paths[options->npaths++] = path;
+		return 0;
+	}
+	if (!node->lost)
 		log_warn("%s: it is not in the result: there is no %s", node->name, log_safe(path));
 	free(path);
+	return 0;
 }
 
 static int merge_all(const struct options *o, const struct folder *folder, const struct nodes *nodes, int stop)
@@ -249,21 +258,14 @@ static int merge_all(const struct options *o, const struct folder *folder, const
 	int err = 0;
 
 	options.paths = calloc(nodes->hosts.count + 1, sizeof(*options.paths));
-	for (size_t i = 0; options.paths && i < nodes->hosts.count; i++) {
-		const struct node *node = &nodes->list[i];
-		char *path = recording_of(folder, node);
-
-		if (path && is_recorded(folder, node))
-			options.paths[options.npaths++] = path;
-		else
-			say_absent(node, path);
-	}
+	for (size_t i = 0; options.paths && !err && i < nodes->hosts.count; i++)
+		err = add_recording(&options, folder, &nodes->list[i]);
 	if (!options.paths)
 		err = -ENOMEM;
-	else if (!options.npaths) {
+	else if (!err && !options.npaths) {
 		log_error("no node has recorded anything: see above");
 		err = -ENODATA;
-	} else
+	} else if (!err)
 		err = merge_into_file(&options, &folder->caller);
 	for (size_t i = 0; i < options.npaths; i++)
 		free(options.paths[i]);
@@ -358,6 +360,8 @@ static int observe(const struct options *o, struct nodes *nodes, struct folder *
 	err = on_nodes_start(&o->where, nodes, words);
 	watch.signals = cli_block_signals(0);
 	err = err ?: watch.signals < 0 ? watch.signals : job_watch(&watch);
+	if (err)
+		nodes_give_up(nodes); /* what they send still comes here */
 	err = collected_close(&collected) ?: err;
 	if (!err)
 		err = merge_all(o, folder, nodes, watch.signals);

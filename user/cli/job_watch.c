@@ -35,7 +35,8 @@ static int order(struct job_watch *w, const char *what, uint64_t at)
 
 	err = write_all(w->orders, line, length);
 	if (err)
-		log_error("the nodes cannot be told to %s: %s", what, strerror(-err));
+		log_error("the nodes cannot be told to %s: %s: give a --folder that has space, and can be written",
+			  what, strerror(-err));
 	nodes_tell(w->nodes, line, length);
 	return err;
 }

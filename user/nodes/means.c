@@ -137,15 +137,19 @@ void means_words(const struct means *means, struct words *words, const char *job
 
 static bool is_installed(const char *program)
 {
-	char *paths = strdup(getenv("PATH") ?: "/usr/bin:/bin"), *rest = paths, *folder, path[4096];
-	bool found = false;
+	const char *at = getenv("PATH") ?: "/usr/bin:/bin";
+	char path[4096];
 
-	while (!found && rest && (folder = strsep(&rest, ":"))) {
-		snprintf(path, sizeof(path), "%s/%s", *folder ? folder : ".", program);
-		found = !access(path, X_OK);
+	for (;; at++) {
+		int length = (int)strcspn(at, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", length ?: 1, length ? at : ".", program);
+		if (!access(path, X_OK))
+			return true;
+		at += length;
+		if (!*at)
+			return false;
 	}
-	free(paths);
-	return found;
 }
 
 const struct means *means_find(const char *name, bool manager)

@@ -107,12 +107,13 @@ int nodes_start(struct nodes *nodes, char *const *command, char *const *here)
 {
 	size_t away = nodes->hosts.count - nodes->here;
 	bool each = nodes->means->each;
+	size_t count = (each ? away : away > 0) + nodes->here;
 	int err = 0;
 
-	nodes->nstarters = (each ? away : away > 0) + nodes->here;
-	nodes->starters = calloc(nodes->nstarters, sizeof(*nodes->starters));
+	nodes->starters = calloc(count, sizeof(*nodes->starters));
 	if (!nodes->starters)
 		return -ENOMEM;
+	nodes->nstarters = count;
 	for (size_t i = 0; i < nodes->nstarters; i++)
 		nodes->starters[i].in = nodes->starters[i].out.fd = nodes->starters[i].errors.fd = -1;
 	for (size_t i = 0; !err && each && i < away; i++)
