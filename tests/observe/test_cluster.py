@@ -94,8 +94,11 @@ def test_top_has_the_ranks_of_all_nodes(cluster):
                   for process in said["processes"] if process["all"]}
         if len(shares) == 4 and shares[2] < min(shares[rank] for rank in (0, 1, 3)):
             break
+    text = gaspbpf.run("top", "--slurm", number, "--once", "-d", 5, env=cluster.environment).stdout
     cluster.end_job(number)
     assert shares[2] < min(shares[rank] for rank in (0, 1, 3)), shares
+    assert re.search(r"^last: rank 2 on n3 waits least where all meet, \d+% of its time; the 3 others \d+%", text,
+                     re.MULTILINE), text
 
 
 def test_stuck_names_the_rank_on_another_node(cluster, tmp_path):

@@ -66,6 +66,10 @@ def test_each_node_tells_of_its_own(running, observe):
         assert rows[name]["interval"] == rows[name]["all"], "with --once there is one interval"
         assert sum(rows[name]["all"]["group_ns"].values()) == rows[name]["all"]["observed_ns"]
         assert rows[name]["all"]["came_last"] is None
+        functions = jobs[name].truths()[0]["functions"]
+        events = {event["event"]: event["all"]["calls"] for event in rows[name]["events"]}
+        assert sum(events.values()) == of_job and rows[name]["inner_events"] == []
+        assert events["GASP_PTHREAD_MUTEX_LOCK"] == functions["pthread_mutex_lock"]["calls"]
     assert said["loss"]["delivered"] == sum(calls.values()) and calls["one"] != calls["two"]
     assert [(node["node"], node["answered"]) for node in said["nodes"]] == [
         ("one", True), ("two", True), ("four", False)]
@@ -92,6 +96,30 @@ def test_a_dead_node_and_a_late_one(running, observe):
     assert sorted(rows) == sorted(NAMES)
     assert [rows[name][1] for name in NAMES] == [str(jobs[name].process.pid) for name in NAMES]
     assert str(calls_of(jobs["two"])) in rows["two"]
+
+
+def test_the_events_of_a_chosen_process(running, terminal):
+    """On the screen, as of one machine. Another node's rows come and go meanwhile."""
+    jobs, environment = running
+    command = [*(f"{name}={value}" for name, value in environment.items()), gaspbpf.PROGRAM, "top", "--hosts",
+               "one,two,four", "--by", "ssh", "-i", "200ms", "--", "--comm", "threads", "-m", "pthread"]
+    screen = terminal(" ".join(map(str, command)), width=120)
+    screen.wait(" on one", " on two", "2 of 3 answer")
+    for each in jobs.values():
+        each.work()
+    rows = [line for line in screen.lines() if line.startswith("threads ")]
+    _, pid, _, name, *_ = rows[1].split()
+    screen.keys("a", "Down", "Enter")
+    screen.wait("CALLED FROM", f"(pid {pid}) on {name}", "GASP_PTHREAD_MUTEX_LOCK")
+    assert jobs[name].end() == 0
+    calls = jobs[name].truths()[0]["functions"]["pthread_mutex_lock"]["calls"]
+
+    def shown():
+        line = next(line for line in screen.lines() if line.startswith("GASP_PTHREAD_MUTEX_LOCK"))
+        return int(line.split()[2])
+
+    gaspbpf.wait_for(lambda: shown() == calls, "the calls")
+    screen.keys("q")
 
 
 @pytest.mark.parametrize("options, said", [

@@ -130,7 +130,7 @@ static void put_events(struct json *j, const struct top *top, const struct event
 	json_end_array(j);
 }
 
-static void put_thread_events(struct json *j, const struct top *top, const struct top_row *row)
+static void put_row_events(struct json *j, const struct top *top, const struct top_row *row)
 {
 	struct events events;
 
@@ -197,7 +197,10 @@ static void put_processes(struct json *j, const struct top *top)
 		json_key_bool(j, "ended", top->d->processes[i].end);
 		put_both(j, top, top_process(top, i, false), top_process(top, i, true));
 		put_earlier(j, top, i);
-		put_ended_events(j, top, i);
+		if (top->told)
+			put_row_events(j, top, &(struct top_row){ .process = i, .thread = NO_INDEX });
+		else
+			put_ended_events(j, top, i);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -220,7 +223,7 @@ static void put_threads(struct json *j, const struct top *top)
 		json_key_bool(j, "ended", t->ended);
 		put_both(j, top, t->seen ? &t->now : NULL, t->seen ? &t->all : NULL);
 		put_in(j, top, &t->in);
-		put_thread_events(j, top, &row);
+		put_row_events(j, top, &row);
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -297,6 +297,15 @@ static void add_ended(struct events *events, const struct top *top, uint32_t pro
 		add_event(events, live_ended_event(top->live, process, i));
 }
 
+static void add_told(struct events *events, const struct top *top, uint32_t process)
+{
+	size_t count;
+	const struct live_event *told = top_told_events(top, process, &count);
+
+	for (size_t i = 0; i < count; i++)
+		add_event(events, &told[i]);
+}
+
 static struct live_event *sort_events(const struct top *top, struct events *events, size_t *count)
 {
 	if (events->count)
@@ -309,6 +318,8 @@ struct live_event *top_events(const struct top *top, const struct top_row *row, 
 {
 	struct events events = { 0 };
 
+	if (top->told)
+		add_told(&events, top, row->process);
 	for (size_t i = 0; !top->told && i < live_threads(top->live); i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 

@@ -34,6 +34,8 @@ struct screen {
 	uint32_t process, thread; /* of the selected row, so that it stays selected when the order changes */
 	bool has_selected;
 	struct top_row drilled; /* MODE_EVENTS */
+	pid_t drilled_pid;      /* whose it is, and on which node: where nodes tell, numbers of processes change */
+	uint32_t drilled_node;
 	bool colour;
 };
 
@@ -181,8 +183,8 @@ static int draw_head(struct screen *s)
 		put_line(y++, s->top->cost);
 	if (*top_line_nodes(s->top, line, sizeof(line)))
 		y = put_news(s, y, "nodes", line);
+	y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
 	if (!s->top->told) {
-		y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
 		y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
 	}
 	if (*top_line_still(s->top, line, sizeof(line)))
@@ -275,10 +277,19 @@ static void draw_rows(struct screen *s, int y)
 }
 
 /* What the drilled row is now; false: it is not there any more. */
+static bool is_drilled(const struct screen *s, const struct top_row *row)
+{
+	const struct def_process *p = &s->top->d->processes[row->process];
+
+	if (!s->top->told)
+		return row->process == s->drilled.process && row->thread == s->drilled.thread;
+	return (pid_t)p->pid == s->drilled_pid && p->node == s->drilled_node;
+}
+
 static bool refresh_drilled(struct screen *s)
 {
 	for (size_t i = 0; i < s->top->nrows; i++) {
-		if (s->top->rows[i].process == s->drilled.process && s->top->rows[i].thread == s->drilled.thread) {
+		if (is_drilled(s, &s->top->rows[i])) {
 			s->drilled = s->top->rows[i];
 			return true;
 		}
@@ -341,9 +352,23 @@ static void draw_event(struct screen *s, int y, const struct event_columns *colu
 	put_event_line(y, columns, name, &cells, top_site_name(s->top, event->site, site, sizeof(site)), 0);
 }
 
+static void label_drilled(const struct screen *s, char *text, size_t room)
+{
+	char label[LABEL_ROOM];
+
+	if (s->drilled.thread != NO_INDEX)
+		thread_label(s->top->d, s->drilled.thread, label, sizeof(label));
+	else
+		process_label(s->top->d, s->drilled.process, label, sizeof(label));
+	if (s->top->told)
+		snprintf(text, room, "%s on %s", label, process_node(s->top->d, s->drilled.process) ?: "?");
+	else
+		snprintf(text, room, "%s", label);
+}
+
 static void draw_events(struct screen *s, int y)
 {
-	char line[2 * LABEL_ROOM + 40], who[LABEL_ROOM], event[LABEL_ROOM], time[FORMAT_SIZE];
+	char line[3 * LABEL_ROOM + 40], who[2 * LABEL_ROOM], event[LABEL_ROOM], time[FORMAT_SIZE];
 	bool there = refresh_drilled(s);
 	struct live_event *events;
 	struct event_columns columns;
@@ -353,10 +378,7 @@ static void draw_events(struct screen *s, int y)
 		s->drilled.figures = NULL; /* it was of a thread that is gone */
 	events = there ? top_events(s->top, &s->drilled, &count) : NULL;
 	columns = choose_event_columns(events, events ? count : 0);
-	if (s->drilled.thread == NO_INDEX)
-		process_label(s->top->d, s->drilled.process, who, sizeof(who));
-	else
-		thread_label(s->top->d, s->drilled.thread, who, sizeof(who));
+	label_drilled(s, who, sizeof(who));
 	if (!there)
 		snprintf(line, sizeof(line), "%s: not there any more", who);
 	else if (s->drilled.in.probe != NO_INDEX)
@@ -473,6 +495,8 @@ static void drill(struct screen *s)
 		s->mode = MODE_ROWS;
 	} else if (s->selected < s->top->nrows) {
 		s->drilled = s->top->rows[s->selected];
+		s->drilled_pid = s->top->d->processes[s->drilled.process].pid;
+		s->drilled_node = s->top->d->processes[s->drilled.process].node;
 		s->mode = MODE_EVENTS;
 		note_selected(s);
 	}

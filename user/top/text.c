@@ -13,7 +13,8 @@
 
 #define SHARE_WIDTH 4
 #define IN_LEAST 24
-#define WIDE 150 /* where nobody says how wide it may be */
+#define WAITS_LEAST 10 /* %; where others wait less than that at places where all meet, nobody is worth a line */
+#define WIDE 150       /* where nobody says how wide it may be */
 
 /* --- cells ---------------------------------------------------------------- */
 
@@ -312,6 +313,44 @@ static const struct live_meeting *latest(const struct top *top)
 #define LONG_WAIT_NS \
 	1000000000ULL /* from here on a meeting that is not complete is worth more words than those that were */
 
+/* At places where all meet, of its time; -1: not known. */
+static double share_waiting(const struct top *top, uint32_t process)
+{
+	const struct live_figures *f = top_process(top, process, top->view.all);
+
+	return f && f->wall ? 100.0 * (f->group[GROUP_BARRIER] + f->group[GROUP_COLLECTIVE]) / f->wall : -1;
+}
+
+/* Clocks of nodes are not compared. But whoever comes last waits least for the others there. */
+static const char *line_waits_least(const struct top *top, char *text, size_t room)
+{
+	uint32_t least = NO_INDEX, members = 0;
+	double sum = 0, others, shortest = 0;
+	char name[LABEL_ROOM];
+
+	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
+		double share = share_waiting(top, i);
+
+		if (share < 0)
+			continue;
+		members++;
+		sum += share;
+		if (least != NO_INDEX && share >= shortest)
+			continue;
+		least = i;
+		shortest = share;
+	}
+	others = members > 1 ? (sum - shortest) / (members - 1) : 0;
+	if (others < WAITS_LEAST || shortest > others / 2)
+		return text;
+	snprintf(text, room,
+		 "%s on %s waits least where all meet, %.0f%% of its time; the %u other%s %.0f%%: for it, if it takes "
+		 "part",
+		 process_label(top->d, least, name, sizeof(name)), process_node(top->d, least) ?: "?", shortest,
+		 members - 1, plural(members - 1), others);
+	return text;
+}
+
 const char *top_line_last(const struct top *top, char *text, size_t room)
 {
 	const struct live_meeting *m = most_waited(top);
@@ -319,6 +358,8 @@ const char *top_line_last(const struct top *top, char *text, size_t room)
 	char name[LABEL_ROOM], event[LABEL_ROOM], time[FORMAT_SIZE];
 
 	*text = '\0';
+	if (top->told)
+		return line_waits_least(top, text, room);
 	if (m && top_now(top) - m->waiting_since >= LONG_WAIT_NS) {
 		size_t used = snprintf(text, room, "%zu of %zu wait", m->waiting, m->members);
 

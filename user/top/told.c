@@ -14,12 +14,14 @@
 #include "recording/labels.h"
 #include "util/array.h"
 
-#define VERSION 1
+#define VERSION 2
 #define NOW (1ull << 62) /* ns; of all that is joined */
 #define LOOK_MOST (64u << 20)
 #define TEXT_MOST 4096
+#define EVENTS_MOST 65536
 
 enum { ENDED = 1, SEEN = 2, IN = 4, EARLIER = 8, LIKELY = 16 };
+enum { INNER = 1, MOVES = 2 }; /* of an event */
 
 /* --- one node ------------------------------------------------------------------------ */
 
@@ -34,6 +36,36 @@ static void put_figures(struct buffer *b, const struct live_figures *f)
 	buffer_put_varint(b, f->bytes);
 	buffer_put_varint(b, f->moves);
 	buffer_put_varint(b, f->cost);
+}
+
+static void put_event_figures(struct buffer *b, const struct live_event_figures *f)
+{
+	buffer_put_varint(b, f->calls);
+	buffer_put_varint(b, f->missing);
+	buffer_put_varint(b, f->time);
+	buffer_put_varint(b, f->self);
+	buffer_put_varint(b, f->full);
+	buffer_put_varint(b, f->longest);
+	buffer_put_varint(b, f->bytes);
+}
+
+static void put_events(struct buffer *b, const struct top *top, const struct top_row *row, bool once)
+{
+	size_t count;
+	struct live_event *events = top_events(top, row, &count);
+	char event[LABEL_ROOM];
+
+	buffer_put_varint(b, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct live_event *e = &events[i];
+
+		event_label(&top->d->probes[e->probe], false, event, sizeof(event));
+		buffer_put_string(b, event);
+		buffer_put_varint(b, (top_is_inner(top, e->probe) ? INNER : 0) | (e->moves ? MOVES : 0));
+		put_event_figures(b, once ? &e->all : &e->now);
+		put_event_figures(b, &e->all);
+	}
+	free(events);
 }
 
 /* once: all is one interval. */
@@ -55,6 +87,7 @@ static void put_process(struct buffer *b, const struct top *top, const struct to
 	if (row->figures && now) {
 		put_figures(b, now);
 		put_figures(b, row->figures);
+		put_events(b, top, row, once);
 	}
 	if (in) {
 		buffer_put_string(b, top_event_name(top, row->in.probe, event, sizeof(event)));
@@ -144,12 +177,12 @@ static void take_figures(struct cursor *c, struct live_figures *f)
 }
 
 /* A probe that stands for an event of this name; NO_INDEX: no memory. It takes the text. */
-static uint32_t probe_of(struct definitions *d, char *event)
+static uint32_t probe_of(struct definitions *d, char *event, unsigned marks)
 {
 	uint32_t i;
 
 	for (i = 0; event && i < d->nprobes; i++)
-		if (!strcmp(d->probes[i].event, event))
+		if (!strcmp(d->probes[i].event, event) && d->probes[i].marks == marks)
 			break;
 	if (event && i < d->nprobes) {
 		free(event);
@@ -158,8 +191,10 @@ static uint32_t probe_of(struct definitions *d, char *event)
 	i = event ? definitions_add_probe(d) : NO_INDEX;
 	if (i == NO_INDEX)
 		free(event);
-	else
+	else {
 		d->probes[i].event = event;
+		d->probes[i].marks = marks;
+	}
 	return i;
 }
 
@@ -173,10 +208,52 @@ static void take_call(struct top_told *told, struct told_process *p, struct curs
 {
 	uint64_t since;
 
-	p->in.probe = probe_of(&told->d, cursor_string(c, TEXT_MOST));
+	p->in.probe = probe_of(&told->d, cursor_string(c, TEXT_MOST), 0);
 	p->in.site = NO_INDEX;
 	since = cursor_varint(c);
 	p->in.start = NOW - (since < NOW ? since : NOW);
+}
+
+static void take_event_figures(struct cursor *c, struct live_event_figures *f)
+{
+	f->calls = cursor_varint(c);
+	f->missing = cursor_varint(c);
+	f->time = cursor_varint(c);
+	f->self = cursor_varint(c);
+	f->full = cursor_varint(c);
+	f->longest = cursor_varint(c);
+	f->bytes = cursor_varint(c);
+	if (f->missing > f->calls)
+		c->failed = true;
+}
+
+/* 0 or -ENOMEM. */
+static int take_events(struct top_told *told, struct told_process *p, struct cursor *c)
+{
+	uint64_t count = cursor_varint(c);
+	size_t room = 0;
+
+	if (count > EVENTS_MOST)
+		c->failed = true;
+	for (uint64_t i = 0; i < count && !c->failed; i++) {
+		char *name = cursor_string(c, TEXT_MOST);
+		uint64_t flags = cursor_varint(c);
+		struct live_event *e;
+
+		if (!name || array_one_more(&p->events, &room, p->nevents, sizeof(*p->events))) {
+			c->failed |= !name;
+			free(name);
+			return c->failed ? 0 : -ENOMEM;
+		}
+		e = &p->events[p->nevents++];
+		*e = (struct live_event){ .event = i, .site = NO_INDEX, .moves = flags & MOVES };
+		e->probe = probe_of(&told->d, name, flags & INNER ? MARK_INNER : 0);
+		take_event_figures(c, &e->now);
+		take_event_figures(c, &e->all);
+		if (e->probe == NO_INDEX)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void take_earlier(struct told_process *p, uint64_t flags, struct cursor *c)
@@ -197,6 +274,7 @@ static int take_process(struct top_told *told, struct cursor *c, uint32_t node, 
 	struct def_process *def;
 	struct told_process *p;
 	uint64_t flags;
+	int err = 0;
 
 	if (index == NO_INDEX ||
 	    array_reach(&told->processes, &told->room, told->d.nprocesses, sizeof(*told->processes)))
@@ -217,6 +295,7 @@ static int take_process(struct top_told *told, struct cursor *c, uint32_t node, 
 	if (p->seen) {
 		take_figures(c, &p->now);
 		take_figures(c, &p->all);
+		err = take_events(told, p, c);
 	}
 	if (flags & IN)
 		take_call(told, p, c);
@@ -224,7 +303,7 @@ static int take_process(struct top_told *told, struct cursor *c, uint32_t node, 
 		take_earlier(p, flags, c);
 	p->in.probe = fresh ? p->in.probe : NO_INDEX;
 	told->alive += !def->end && fresh;
-	return 0;
+	return err;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -258,9 +337,11 @@ static int take_look(struct top_told *told, uint32_t node)
 
 static void forget(struct top_told *told)
 {
-	for (size_t i = 0; i < told->d.nprocesses && i < told->room; i++)
+	for (size_t i = 0; i < told->d.nprocesses && i < told->room; i++) {
 		if (told->processes[i].has_earlier)
 			free_earlier(&told->processes[i].earlier);
+		free(told->processes[i].events);
+	}
 	definitions_free(&told->d);
 	told->d = (struct definitions){ 0 };
 	told->interval = told->since = told->threads = told->alive = 0;
@@ -350,6 +431,12 @@ const struct live_figures *top_process(const struct top *top, uint32_t process, 
 	if (!p)
 		return live_process(top->live, process, all);
 	return !p->seen || (!all && !p->fresh) ? NULL : all ? &p->all : &p->now;
+}
+
+const struct live_event *top_told_events(const struct top *top, uint32_t process, size_t *count)
+{
+	*count = top->told->processes[process].nevents;
+	return top->told->processes[process].events;
 }
 
 struct live_call top_told_call(const struct top *top, uint32_t process)

@@ -5,7 +5,8 @@
  * Each node hands over what it sees at each look (told_hand_over()). Who has started them takes that
  * (told_take()), joins the latest of all nodes (told_join()), and shows it by a struct top that has no live.
  *
- * Who came last, and which locks are waited for, is not told: that would be known among the ranks of one node only.
+ * Who came last, and which locks are waited for, is not told: that would be known among the ranks of one node only. But
+ * who waits least for the others is known of all (top_line_last()).
  */
 #ifndef GASPBPF_TOLD_H
 #define GASPBPF_TOLD_H
@@ -17,7 +18,9 @@
 struct told_process {
 	bool seen, fresh; /* some call of it was; it is known what it does now */
 	struct live_figures now, all;
-	struct live_call in; /* probe: of the joined definitions */
+	struct live_call in;       /* probe: of the joined definitions */
+	struct live_event *events; /* likewise; where calls come from is not told */
+	size_t nevents;
 	bool has_earlier;
 	struct top_earlier earlier;
 };

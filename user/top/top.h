@@ -83,6 +83,7 @@ size_t top_threads(const struct top *top);
 const struct live_figures *top_process(const struct top *top, uint32_t process, bool all);
 /* Of what nodes have told. */
 struct live_call top_told_call(const struct top *top, uint32_t process);
+const struct live_event *top_told_events(const struct top *top, uint32_t process, size_t *count);
 const struct top_earlier *top_told_earlier(const struct top *top, uint32_t process);
 
 /* Fills the rows, as the view wants them. 0 or -ENOMEM. */
