@@ -36,22 +36,10 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 
 /* --- probes ------------------------------------------------------------- */
 
-/* What is copied or set without naming a peer is of one process: on its devices, say. */
-static bool reaches_others(const struct def_probe *probe)
-{
-	if (probe->role == ROLE_COPY || probe->role == ROLE_SET)
-		return probe_value(probe, MEANING_PEER) >= 0;
-	return probe->role == ROLE_GET || probe->role == ROLE_PUT;
-}
-
 /* The event's name up to its last word. */
 static uint64_t family_of(uint64_t model, const char *event)
 {
-	const char *end = event ? strrchr(event, '_') : NULL;
-
-	while (end && event < end)
-		model = (model ^ (unsigned char)*event++) * 0x100000001b3ull;
-	return mix(model, 2);
+	return mix(lock_call_family(model, event), 2);
 }
 
 /* Notes the first probe of each model and of each family of its events; and which models reach into the memory of
@@ -72,7 +60,7 @@ static int learn_models(struct locks *s)
 			return -ENOMEM;
 		if (slot->value == INDEX_FREE)
 			slot->value = s->nlearnt;
-		slot = reaches_others(probe) ? index_find(&s->by_name, mix(model, 3)) : slot;
+		slot = lock_call_reaches_others(probe) ? index_find(&s->by_name, mix(model, 3)) : slot;
 		if (!slot)
 			return -ENOMEM;
 		if (slot->value == INDEX_FREE)

@@ -4,6 +4,8 @@
  */
 #include "recording/lock_calls.h"
 
+#include <string.h>
+
 #include "meaning/value.h"
 
 static const struct value *value_of(const struct def_probe *probe, enum meaning meaning)
@@ -27,6 +29,29 @@ enum lock_does lock_call_does(const struct def_probe *probe)
 		return value_of(probe, MEANING_LOCK) ? LOCK_LENDS : LOCK_NOTHING;
 	default:
 		return LOCK_NOTHING;
+	}
+}
+
+uint64_t lock_call_family(uint64_t seed, const char *event)
+{
+	const char *end = event ? strrchr(event, '_') : NULL;
+
+	while (end && event < end)
+		seed = (seed ^ (unsigned char)*event++) * 0x100000001b3ull;
+	return seed;
+}
+
+bool lock_call_reaches_others(const struct def_probe *probe)
+{
+	switch (probe->role) {
+	case ROLE_GET:
+	case ROLE_PUT:
+		return true;
+	case ROLE_COPY:
+	case ROLE_SET:
+		return value_of(probe, MEANING_PEER);
+	default:
+		return false;
 	}
 }
 

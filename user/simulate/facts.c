@@ -12,6 +12,7 @@
 
 #include <uthash.h>
 
+#include "recording/lock_calls.h"
 #include "simulate/parts.h"
 
 struct name {
@@ -105,13 +106,9 @@ static void look_at_model(struct model_facts *model, const struct def_probe *pro
 	model->epochs |= (probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) != 0;
 	model->awaits |= awaits_variable(probe);
 	model->tells |= has_meaning(probe, MEANING_PEER) && (probe->role == ROLE_EVENT || is_store(probe->role));
+	model->shared_memory |= lock_call_reaches_others(probe);
+	model->parallel |= lock_call_reaches_others(probe);
 	switch (probe->role) {
-	case ROLE_GET:
-	case ROLE_PUT:
-	case ROLE_COPY:
-	case ROLE_SET:
-		model->shared_memory = true;
-		/* fall through */
 	case ROLE_SEND:
 	case ROLE_RECV:
 	case ROLE_EXCHANGE:
@@ -173,7 +170,7 @@ static enum kind kind_of(const struct sim *sim, const struct def_probe *probe, c
 	case ROLE_ACQUIRE:
 	case ROLE_TRY:
 	case ROLE_RELEASE:
-		if (!has_meaning(probe, MEANING_LOCK) || has_meaning(probe, MEANING_PEER))
+		if (has_meaning(probe, MEANING_PEER) || (model->parallel && !has_meaning(probe, MEANING_LOCK)))
 			return model->parallel ? KIND_ONE_SIDED : KIND_ALONE;
 		return probe->role == ROLE_ACQUIRE ? KIND_ACQUIRE : probe->role == ROLE_TRY ? KIND_TRY : KIND_RELEASE;
 	default:
@@ -303,6 +300,16 @@ static uint32_t classes_of(const struct facts *facts, const struct def_probe *pr
 
 /* --- all of it ------------------------------------------------------------ */
 
+static uint64_t family_of(const struct def_probe *probe)
+{
+	if (probe->role != ROLE_ACQUIRE && probe->role != ROLE_TRY && probe->role != ROLE_RELEASE)
+		return 0;
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == MEANING_LOCK)
+			return 0;
+	return lock_call_family(1, probe->event) | 1;
+}
+
 static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts *model)
 {
 	const struct def_probe *probe = &sim->d->probes[index];
@@ -318,6 +325,7 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->sync = probe->marks & MARK_SYNC;
 	facts->split = model->notifies && is_split_wait(probe);
 	facts->global_locks = model->shared_memory;
+	facts->family = family_of(probe);
 	facts->fences = probe->role == ROLE_BARRIER && probe->marks & MARK_EXPOSURE;
 	facts->team = probe->marks & MARK_TEAM && !(probe->marks & MARK_INNER);
 	facts->share = probe->marks & MARK_SHARE && !(probe->marks & MARK_INNER);

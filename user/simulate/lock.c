@@ -156,8 +156,11 @@ int locks_feed(struct sim *sim, struct op *op, const struct span *span)
 	struct lock *lock;
 	int64_t value;
 
-	if (!fact_number(op->facts, WANT_LOCK, span, &value))
-		return 0;
+	if (!fact_number(op->facts, WANT_LOCK, span, &value)) {
+		if (!op->facts->family)
+			return 0;
+		value = (int64_t)op->facts->family;
+	}
 	lock = lock_at(sim, op, value);
 	if (!lock)
 		return -ENOMEM;

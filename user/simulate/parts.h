@@ -72,6 +72,7 @@ struct facts {
 	bool test;         /* a wait that may fail */
 	bool split;        /* a wait that ends what a notify of its model began */
 	bool global_locks; /* the same lock in all processes */
+	uint64_t family;   /* of calls that name no lock: the number of theirs; 0: they name it, or are about none */
 	bool fences;       /* a barrier that ends one-sided transfers */
 	bool team, share;  /* a region of several threads; what one of them does of it (teams.c) */
 	enum signal signal;
