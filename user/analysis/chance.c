@@ -25,8 +25,8 @@ static double tail(uint64_t n, uint64_t k, double p)
 
 bool is_persistently_last(uint64_t last, uint64_t meetings, size_t members)
 {
-	double share = members ? 1.0 / members : 1;
+	double share = members ? 1.0 / members : 1, often = fmin(2 * share, (1 + share) / 2);
 
-	return members > 1 && meetings >= LEAST_MEETINGS && last >= 2 * share * meetings &&
+	return members > 1 && meetings >= LEAST_MEETINGS && last >= often * meetings &&
 	       tail(meetings, last, share) < LEVEL / members;
 }
