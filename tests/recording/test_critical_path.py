@@ -15,8 +15,8 @@ pytestmark = pytest.mark.files
 COLLECTIVES = ["Barrier", "Allreduce", "Allgather", "Alltoall", "Allgatherv", "Alltoallv", "Scan"]
 
 
-def meet(tid, start, end, symbol="MPI_Barrier"):
-    return call(tid, start, end, symbol, **{"comm.id": 0, "comm.rank": tid - 1})
+def meet(tid, start, end, symbol="MPI_Barrier", **more):
+    return call(tid, start, end, symbol, **{"comm.id": 0, "comm.rank": tid - 1}, **more)
 
 
 def report(tmp_path, text):
@@ -122,12 +122,12 @@ def test_threads_that_have_nothing_to_do_with_each_other(tmp_path):
 
 def serial(busy_until):
     """Rank 0 works 380 ns at a place of its own while the other is busy with something else, and then it works again
-    and again, each time somewhere else, while the other waits."""
+    and again, each time somewhere else, while the other waits. Both come to the first meeting from different lines."""
     text = ranks(2) + send(1, 12, 20, 1) + receive(2, 14, 22, 0)
     for turn, symbol in enumerate(COLLECTIVES):
         begins = 400 + 100 * turn
-        text += meet(1, begins, begins + 2, f"MPI_{symbol}")
-        text += meet(2, begins - 97 if turn else busy_until, begins + 2, f"MPI_{symbol}")
+        text += meet(1, begins, begins + 2, f"MPI_{symbol}", site=f"master.c:{turn + 1}")
+        text += meet(2, begins - 97 if turn else busy_until, begins + 2, f"MPI_{symbol}", site=f"other.c:{turn + 1}")
     return text
 
 
@@ -140,7 +140,7 @@ def test_serial_code_is_a_finding(tmp_path):
     finding, = findings(seen, "critical_path")
     assert not findings(seen, "delay")
     assert finding["tid"] == 1 and finding["gain_ns"] == 38
-    assert "rank 0 is outside of calls (after GASP_MPI_SEND, before GASP_MPI_BARRIER)" in finding["text"]
+    assert "rank 0 is outside of calls (after GASP_MPI_SEND, before master.c:1 in work)" in finding["text"]
 
 
 def test_none_where_it_would_give_little(tmp_path):

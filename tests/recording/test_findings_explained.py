@@ -9,9 +9,9 @@ import gaspbpf
 
 pytestmark = pytest.mark.files
 
-LATE = ("rank 1 is outside of calls (after GASP_MPI_RECV, before GASP_MPI_BARRIER) while rank 0 waits for it: 71 ns in "
-        "all, 11.5 % of all threads' time; were it as quick there as the others, the run would be 80 ns (25.8 %) "
-        "shorter")
+LATE = ("rank 1 is outside of calls (after GASP_MPI_RECV, before GASP_MPI_BARRIER), 150 ns each time on average, the "
+        "others 90 ns, while rank 0 waits for it: 71 ns in all, 11.5 % of all threads' time; were it as quick there as "
+        "the others, the 310 ns observed would be 60 ns (19.4 %) shorter")
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def test_the_evidence_of_one(recording):
 @pytest.mark.parametrize("condition, status", [
     ("waiting>20%", 3), ("waiting > 21", 0), ("waiting>20.9", 3), ("imbalance>0", 0),
     ("inefficiency>36", 3), ("inefficiency>37", 0), ("communication>39", 0), ("serialisation>23", 3),
-    ("transfer>20", 0), ("gain>25", 3), ("lost>0", 0), ("waitin>20", 1), ("waiting", 1), ("waiting>x", 1),
-    ("waiting>20%!", 1)])
+    ("transfer>20", 0), ("gain>19", 3), ("gain>20", 0), ("lost>0", 0), ("waitin>20", 1), ("waiting", 1),
+    ("waiting>x", 1), ("waiting>20%!", 1)])
 def test_a_condition(recording, condition, status):
     report("--fail-on", condition, recording, expect=status)
     report("--section", "events", "--fail-on", condition, recording, expect=status)

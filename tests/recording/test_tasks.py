@@ -407,7 +407,7 @@ def test_what_is_wrong_is_found(tmp_path, kind):
     # What it gives is no more than is lost, and leaves the time that no schedule can spare.
     most = time if kind == "slow_worker" else time - only["area_bound_ns"]
     assert abs(finding["gain_at_most_ns"] - min(finding["weight_ns"], most)) <= 1
-    assert "the run would be at most" in finding["text"]
+    assert "observed would be at most" in finding["text"]
     if kind == "slow_worker":
         slow = next(cell for cell in only["by_worker_and_kind"] if cell["tid"] == 12)
         assert finding["tid"] == 12 and finding["weight_ns"] == pytest.approx(300 * US * slow["tasks"], rel=0.01)

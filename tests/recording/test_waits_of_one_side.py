@@ -41,7 +41,9 @@ def test_a_late_post_and_a_late_complete(tmp_path):
                   + post(2, 300, 305) + wait(2, 320, 395))
     assert states(seen) == {("late_post", 1, 2): 200, ("early_wait", 2, 1): 30, ("late_complete", 2, 1): 30}
     assert causes(seen)[2, "outside", ("INIT", "WIN_POST")] == (200, 0)
-    assert causes(seen)[1, "outside", ("PUT", "WIN_COMPLETE")] == (30, 0)
+    # Both were in step at the post, which 1 left at 305: 0 has done 75 ns since then, and 1 waits for 60 of them.
+    assert causes(seen)[1, "outside", ("PUT", "WIN_COMPLETE")] == (30 * 60 // 75, 0)
+    assert causes(seen)[1, "outside", ("WIN_START", "PUT")] == (30 * 60 // 75, 0)
     assert seen["wait_states"]["untold"] == 0
 
 

@@ -55,9 +55,10 @@ def send(tid, start, end, dest, tag=0, count=1, symbol="MPI_Send", **more):
     return f"call {tid} {start} {end} {symbol} dest={dest} tag={tag} {world()} count={count} datatype=1 {values}\n"
 
 
-def receive(tid, start, end, source, tag=0):
+def receive(tid, start, end, source, tag=0, **more):
+    values = "".join(f" {name}={value}" for name, value in more.items())
     return (f"call {tid} {start} {end} MPI_Recv source={source} tag={tag} {world()} status.source={source} "
-            f"status.tag={tag}\n")
+            f"status.tag={tag}{values}\n")
 
 
 def call(tid, start, end, symbol, **values):

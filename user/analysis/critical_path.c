@@ -307,12 +307,20 @@ static bool is_told(const struct critical_path *s, const struct report *r, const
 	return false;
 }
 
-/* No other thread does it for half as long. */
-static bool is_serial(const struct critical_path *s, const struct part *part, uint32_t deed)
+/* No other thread does it, or what is like it, for half as long. */
+static bool is_serial(const struct critical_path *s, uint32_t deed)
 {
-	for (size_t i = part->first; i < part->end; i++)
-		if (s->order[i] != deed && s->lasted[s->order[i]] > s->lasted[deed] / OTHERS_FACTOR)
-			return false;
+	const struct deed *mine = &s->deeds.all[deed];
+
+	for (uint32_t i = 0; i < s->deeds.count; i++) {
+		const struct deed *other = &s->deeds.all[i];
+
+		if (other->thread == mine->thread || i >= s->room || s->lasted[i] <= s->lasted[deed] / OTHERS_FACTOR)
+			continue;
+		for (enum likeness how = LIKE_ALL; how < LIKENESSES; how++)
+			if (deed_is_like(other, mine, how))
+				return false;
+	}
 	return true;
 }
 
@@ -345,12 +353,13 @@ static bool is_worth(const struct critical_path *s, const struct report *r, cons
 	if (part->has_gain &&
 	    (part->gain < (r->end - r->start) / WORTH_SHARE || part->gain < part_bound(part) / BOUND_FACTOR))
 		return false;
-	return is_serial(s, part, deed) && !is_told(s, r, &s->deeds.all[deed]);
+	return is_serial(s, deed) && !is_told(s, r, &s->deeds.all[deed]);
 }
 
 static int find(const struct critical_path *s, struct report *r)
 {
-	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], time[FORMAT_SIZE], gives[FORMAT_SIZE];
+	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], time[FORMAT_SIZE], gives[FORMAT_SIZE],
+		run[OBSERVED_ROOM];
 
 	for (size_t i = 0; i < s->nparts && critical_path_related(s); i++) {
 		const struct part *part = &s->parts[i];
@@ -371,10 +380,11 @@ static int find(const struct critical_path *s, struct report *r)
 		return report_add_finding(
 			r, &finding,
 			"%s %s (%s) for %s, %.0f %% of the critical path, which the run is as long as, and no other "
-			"thread does as much of it; were it 10 %% shorter, the run would be %s%s (%.1f %%) shorter",
+			"thread does as much of it; were it 10 %% shorter, %s would be %s%s (%.1f %%) shorter",
 			thread_label(s->d, finding.thread, who, sizeof(who)), what, where,
 			format_time(time, finding.weight), percent(finding.weight, s->length),
-			part->has_gain ? "" : "at most ", format_time(gives, gain), percent(gain, r->end - r->start));
+			report_observed(r, run, sizeof(run)), part->has_gain ? "" : "at most ",
+			format_time(gives, gain), percent(gain, r->end - r->start));
 	}
 	return 0;
 }

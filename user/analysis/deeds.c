@@ -60,6 +60,22 @@ bool deed_is_same(const struct deed *a, const struct deed *b)
 	return !deed_order(a, b);
 }
 
+static bool same_called(struct called a, struct called b)
+{
+	return a.probe == b.probe && a.site == b.site;
+}
+
+bool deed_is_like(const struct deed *a, const struct deed *b, enum likeness how)
+{
+	if (how == LIKE_ALL)
+		return deed_is_same(a, b);
+	if (a->doing != DOING_WORK || b->doing != DOING_WORK || a->inside != b->inside)
+		return false;
+	if (how == LIKE_AFTER)
+		return a->after.probe != NO_INDEX && same_called(a->after, b->after);
+	return a->before.probe != NO_INDEX && same_called(a->before, b->before);
+}
+
 struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct same_sites *sites)
 {
 	bool call = deed->doing == DOING_CALL;
@@ -193,11 +209,6 @@ static uint64_t hash_of(const struct deed *deed)
 			hash_of_called(deed->before) * 0x9fb21c651e98df25ull;
 
 	return hash ^ hash >> 32;
-}
-
-static bool same_called(struct called a, struct called b)
-{
-	return a.probe == b.probe && a.site == b.site;
 }
 
 static bool is_equal(const struct deed *a, const struct deed *b)

@@ -44,6 +44,12 @@ struct deed deed_of_work(const struct same_sites *sites, const struct related_wo
 struct deed deed_of_call(const struct same_sites *sites, const struct related_call *call);
 /* The same, whichever thread does it. */
 bool deed_is_same(const struct deed *a, const struct deed *b);
+/*
+ * How much alike two of them are. Those at a border of the domain, the first and the last of a pipeline, and a root do
+ * the same work as the others, and then call something else, or come from something else.
+ */
+enum likeness { LIKE_ALL, LIKE_AFTER, LIKE_BEFORE, LIKENESSES };
+bool deed_is_like(const struct deed *a, const struct deed *b, enum likeness how);
 /* An order in which those that are the same stand together. */
 int deed_order(const struct deed *a, const struct deed *b);
 /* What would be shorter: of this thread, or of all where it is NO_INDEX. */

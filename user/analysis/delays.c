@@ -156,6 +156,12 @@ static int work(void *state, const struct related_work *work)
 	return did(s, &deed, work->start, work->end);
 }
 
+/* Who waited for another one's notification, access or exposure, is in step with it then, as by a message. */
+static bool is_told_by_one(enum wait_state state)
+{
+	return state == WAIT_LATE_POST || state == WAIT_EARLY_WAIT || state == WAIT_LATE_NOTIFY;
+}
+
 static int call(void *state, const struct related_call *call, const struct waited *waited)
 {
 	struct delays *s = state;
@@ -168,6 +174,8 @@ static int call(void *state, const struct related_call *call, const struct waite
 		s->since = call->start;
 		s->waits_in = deed.call;
 		error = past_blame(s->pasts, call, waited, note, s);
+		if (!error && is_told_by_one(waited->state))
+			error = past_message(s->pasts, &waited->of, call);
 	}
 	return error ? error : did(s, &deed, waited ? waited->until : call->start, call->end);
 }
@@ -216,14 +224,10 @@ static void find_gain(const struct delays *s, struct report *r, const struct del
 
 /* --- findings ------------------------------------------------------------------ */
 
-static void would_give(const struct report *r, const struct finding *finding, char *text, size_t room)
+/* Where nobody else does the same, it is not known how quick it could be. */
+static const char *condition(const struct others *others)
 {
-	char time[FORMAT_SIZE];
-
-	*text = '\0';
-	if (finding->has_gain)
-		snprintf(text, room, "; were it as quick there as the others, the run would be %s (%.1f %%) shorter",
-			 format_time(time, finding->gain), percent(finding->gain, r->end - r->start));
+	return others->threads ? "were it as quick there as the others" : "did that take no time at all";
 }
 
 /* How long it takes each time, and the others; and whether it can have worked all that time: what it was on a
@@ -307,7 +311,7 @@ static int find(struct delays *s, struct report *r)
 		found++;
 		deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
 		deed_place(s->d, &delay->deed, where, sizeof(where));
-		would_give(r, &finding, gives, sizeof(gives));
+		gain_text(r, &finding, condition(&others), "", gives, sizeof(gives));
 		how_long(s, delay, &others, lasts, sizeof(lasts));
 		error = report_add_finding(
 			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",

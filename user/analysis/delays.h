@@ -68,6 +68,7 @@ double delay_variance(double times, double lasted, double squares);
 /* What the other threads take for the same. */
 struct others {
 	unsigned threads;
+	bool only_alike;              /* nobody does the same, these do what is like it */
 	double times, mean, variance; /* ns */
 	double blame;                 /* ns: what is waited for each of them there, on average */
 	double taken;                 /* ns: what was taken from each of them, on average */

@@ -4,11 +4,11 @@
  *
  * Somebody is always last, and every wait has its cause; a finding is what is more than chance. Where others do the
  * same (between the same two calls), the thread must take longer for it than they do: by LONGER of their mean, and by
- * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, what others
- * wait for it must be 4 times what they wait for each of the others there. Where nobody does the same, one of them must
- * wait for it 4 times as long as it waits for them there. And it must not be one single delay among many: the waits
- * must be worth at least 3 equal ones, by (sum)^2 / sum of squares, but for what is done a few times, and by nobody
- * else. What it took longer since it had no processor, or since its calls are observed, is not its fault.
+ * more than 3 standard errors of the difference of the two means; or, where it is slow only now and then, by LONGER,
+ * and what others wait for it must be 4 times what they wait for each of the others there. Where nobody does the same,
+ * one of them must wait for it 4 times as long as it waits for them there. And it must not be one single delay among
+ * many: the waits must be worth at least 3 equal ones, by (sum)^2 / sum of squares, but for what is done a few times,
+ * and by nobody else. What it took longer since it had no processor, or since its calls are observed, is not its fault.
  */
 #include "analysis/delays.h"
 
@@ -21,6 +21,8 @@
 #define BLAMED_FACTOR 4
 #define EQUAL_WAITS 3
 #define OFTEN 10           /* so rarely the same is done that each time of it counts, where nobody else does it */
+#define AS_OFTEN 4         /* what is only alike is compared where it is done a quarter as often ... */
+#define AS_LONG 10         /* ... and takes a tenth as long: else it is another work */
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
 #define WORTH "; the waiting is worth 3 equal waits or is rare, and it is not time without a processor"
 #define EXPLAINED 0.8 /* of what it took longer */
@@ -43,7 +45,14 @@ static double taken(const struct delays *s, const struct report *r, uint32_t thr
 	return all;
 }
 
-struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of)
+static double mean_of(const struct delay *delay)
+{
+	return delay->times ? (double)delay->lasted / delay->times : 0;
+}
+
+/* Of all other threads together. */
+static struct others others_like(const struct delays *s, const struct report *r, const struct delay *of,
+				 enum likeness how)
 {
 	double lasted = 0, squares = 0;
 	struct others o = { 0 };
@@ -51,7 +60,7 @@ struct others delay_others(const struct delays *s, const struct report *r, const
 	for (size_t i = 0; i < s->room; i++) {
 		const struct delay *delay = s->table[i];
 
-		if (!delay || delay == of || !deed_is_same(&delay->deed, &of->deed))
+		if (!delay || delay->deed.thread == of->deed.thread || !deed_is_like(&delay->deed, &of->deed, how))
 			continue;
 		o.threads++;
 		o.times += delay->times;
@@ -69,6 +78,24 @@ struct others delay_others(const struct delays *s, const struct report *r, const
 	return o;
 }
 
+/* Where nobody does the same, it is compared with what the others do after the same call, or before it, whichever is
+ * longer, where they do that about as often. */
+struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of)
+{
+	struct others same = others_like(s, r, of, LIKE_ALL), best = { 0 };
+
+	for (enum likeness how = LIKE_AFTER; how < LIKENESSES && !same.threads; how++) {
+		struct others like = others_like(s, r, of, how);
+
+		if (like.threads && like.times * AS_OFTEN >= (double)of->times && like.mean >= best.mean &&
+		    like.mean * AS_LONG >= mean_of(of)) {
+			best = like;
+			best.only_alike = true;
+		}
+	}
+	return same.threads ? same : best;
+}
+
 /* Other threads do the same, waited for or not. */
 static bool is_usual(const struct delays *s, const struct delay *of)
 {
@@ -78,17 +105,17 @@ static bool is_usual(const struct delays *s, const struct delay *of)
 	return false;
 }
 
-static bool same_call(const struct called *a, const struct called *b)
-{
-	return a->probe == b->probe && a->site == b->site;
-}
-
 /* What a thread waits for that; NULL: nothing. */
 static const struct suffered *suffered_by(const struct delay *delay, uint32_t thread)
 {
 	const struct index_slot *slot = index_known(&delay->by_victim, thread);
 
 	return slot ? &delay->suffered[slot->value] : NULL;
+}
+
+static bool same_call(const struct called *a, const struct called *b)
+{
+	return a->probe == b->probe && a->site == b->site;
 }
 
 /* Two wait for each other's deeds. Is that at one meeting, at which it is chance who is the first? The other one comes
@@ -129,6 +156,20 @@ static uint64_t suffered_most(const struct delay *delay)
 	return most;
 }
 
+static bool takes_more(const struct delay *delay, const struct others *others)
+{
+	return mean_of(delay) > LONGER * others->mean;
+}
+
+static bool is_significant(const struct delay *delay, const struct others *others)
+{
+	double error = sqrt(
+		others->variance / others->times +
+		(delay->times ? delay_variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
+
+	return mean_of(delay) - others->mean > ERRORS * error;
+}
+
 /* More than chance: see the top of this file. */
 const char *delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others)
 {
@@ -137,18 +178,18 @@ const char *delay_is_clear(const struct delays *s, const struct delay *delay, co
 			  blamed[] = "others wait for it 4 times as much as for each of those who do the same" WORTH,
 			  longer[] =
 				  "it takes 5 % and 3 standard errors longer for it than those who do the same" WORTH;
-	double mean = delay->times ? (double)delay->lasted / delay->times : 0, error;
+	bool same = others->threads && !others->only_alike;
 	double all = delay_all(delay), waits = delay->blamed > 0 ? all * all / delay->blamed / delay->nsuffered : 0;
 
-	if (!others->threads && (waits >= EQUAL_WAITS || delay->times < OFTEN))
-		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay) ? alone : NULL;
-	if (waits < EQUAL_WAITS)
+	if (waits < EQUAL_WAITS && (same || delay->times >= OFTEN))
 		return NULL;
+	if (others->threads && !takes_more(delay, others))
+		return NULL;
+	if (!same)
+		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay) ? alone : NULL;
 	if (all >= BLAMED_FACTOR * others->blame)
 		return blamed;
-	error = sqrt(others->variance / others->times +
-		     (delay->times ? delay_variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
-	return mean > LONGER * others->mean && mean - others->mean > ERRORS * error ? longer : NULL;
+	return is_significant(delay, others) ? longer : NULL;
 }
 
 /*

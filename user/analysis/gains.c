@@ -32,20 +32,29 @@ void report_find_gain(struct report *r, const struct relief *relief, struct find
 	finding->has_gain = known && report_relieve(r, relief, 1, &finding->gain);
 }
 
+const char *report_observed(const struct report *r, char *text, size_t room)
+{
+	char time[FORMAT_SIZE];
+
+	snprintf(text, room, "the %s observed", format_time(time, r->end - r->start));
+	return text;
+}
+
 const char *gain_text(const struct report *r, const struct finding *finding, const char *condition,
 		      const char *otherwise, char *text, size_t room)
 {
-	char time[FORMAT_SIZE];
+	char time[FORMAT_SIZE], run[OBSERVED_ROOM];
 
 	if (!finding->has_gain) {
 		snprintf(text, room, "%s", otherwise);
 		return text;
 	}
 	if (finding->gain < (r->end - r->start) / 1000) {
-		snprintf(text, room, "; %s, the run would hardly be shorter", condition);
+		snprintf(text, room, "; %s, %s would hardly be shorter", condition,
+			 report_observed(r, run, sizeof(run)));
 		return text;
 	}
-	snprintf(text, room, "; %s, the run would be %s (%.1f %%) shorter", condition, format_time(time, finding->gain),
-		 percent(finding->gain, r->end - r->start));
+	snprintf(text, room, "; %s, %s would be %s (%.1f %%) shorter", condition, report_observed(r, run, sizeof(run)),
+		 format_time(time, finding->gain), percent(finding->gain, r->end - r->start));
 	return text;
 }

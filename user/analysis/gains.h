@@ -19,7 +19,13 @@ void report_find_gain(struct report *r, const struct relief *relief, struct find
  * is no reason to have no report: the findings say that it failed (r->simulation_error). */
 bool report_relieve(struct report *r, const struct relief *reliefs, size_t count, uint64_t *gains);
 
-/* "; CONDITION, the run would be 1.2 s (5.0 %) shorter"; without a gain what stands in `otherwise`. Into text. */
+#define OBSERVED_ROOM 60
+
+/* "the 24 s observed": what a gain is a part of. The run itself may be longer. Into text. */
+const char *report_observed(const struct report *r, char *text, size_t room);
+
+/* "; CONDITION, the 24 s observed would be 1.2 s (5.0 %) shorter"; without a gain what stands in `otherwise`. Into
+ * text. */
 const char *gain_text(const struct report *r, const struct finding *finding, const char *condition,
 		      const char *otherwise, char *text, size_t room);
 

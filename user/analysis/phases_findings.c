@@ -153,7 +153,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 	return report_add_finding(
 		r, &finding,
 		"%zu of %llu iterations (%s) %s out of line: number %llu, at %s, took %s instead of %s%s%s%s; "
-		"%s in all, %.1f %% of the run%s",
+		"%s in all, %.1f %% of the time observed%s",
 		count, (unsigned long long)it->iterations, iterating_label(s, r, it, label, sizeof(label)),
 		count == 1 ? "is" : "are", (unsigned long long)worst->number + 1,
 		format_time(at, worst->end - worst->lasted - r->start), format_time(lasted, worst->lasted),
@@ -185,7 +185,7 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 	blame_text(s, it, &part->blame, who, sizeof(who));
 	return report_add_finding(r, &finding,
 				  "iterations (%s) are slower from number %llu on, at %s: %s instead of %s%s%s%s, %s "
-				  "more in the %llu that follow, %.1f %% of the run",
+				  "more in the %llu that follow, %.1f %% of the time observed",
 				  iterating_label(s, r, it, label, sizeof(label)), (unsigned long long)part->number + 1,
 				  format_time(at, part->from - r->start), format_time(is, part->typical),
 				  format_time(was, before->typical), *who ? " (" : "", who, *who ? ")" : "",

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "analysis/chance.h"
+#include "analysis/gains.h"
 #include "analysis/printer.h"
 #include "analysis/scheduling.h"
 #include "util/format.h"
@@ -325,7 +326,7 @@ static int tell_uneven(const struct regions *s, struct report *r, const struct r
 				   .test = region_imbalance(sums) < UNEVEN ? uneven_always : NULL,
 				   .section = "regions" };
 	char place[LABEL_ROOM], who[LABEL_ROOM + 60], most[FORMAT_SIZE], mean[FORMAT_SIZE], waited[FORMAT_SIZE],
-		gain[FORMAT_SIZE], times[FORMAT_SIZE], processes[60] = "";
+		gain[FORMAT_SIZE], times[FORMAT_SIZE], run[OBSERVED_ROOM], processes[60] = "";
 
 	finding.event = profile_event(r->profile, r->d, row->probe);
 	if (row->count > 1)
@@ -335,13 +336,14 @@ static int tell_uneven(const struct regions *s, struct report *r, const struct r
 	return report_add_finding(
 		r, &finding,
 		"uneven shares of the region at %s%s: the longest of %llu takes %s on average, the mean one %s, in %s "
-		"times%s; the others wait at its end, %s in all, %.1f %% of the threads' time; with even shares the "
-		"run would be up to %s (%.1f %%) shorter",
+		"times%s; the others wait at its end, %s in all, %.1f %% of the threads' time; with even shares "
+		"%s would be up to %s (%.1f %%) shorter",
 		region_label(s, row->site, row->probe, row->share, place, sizeof(place)), processes,
 		(unsigned long long)sums->most_threads, format_time(most, sums->longest / sums->judged),
 		format_time(mean, sums->mean / sums->judged), format_count(times, sums->judged), who,
 		format_time(waited, row->sums.waited), percent(row->sums.waited, r->wall),
-		format_time(gain, sums->uneven), percent(sums->uneven, r->end - r->start));
+		report_observed(r, run, sizeof(run)), format_time(gain, sums->uneven),
+		percent(sums->uneven, r->end - r->start));
 }
 
 /* --- findings: short regions ----------------------------------------------------------------- */
@@ -396,7 +398,7 @@ static int tell_short(const struct regions *s, struct report *r, const struct re
 	return report_add_finding(
 		r, &finding,
 		"the region at %s is too short: it takes %s on average, but the longest of its shares %s, "
-		"in %s times; the rest is to begin and to end it, %s in all, %.1f %% of the run",
+		"in %s times; the rest is to begin and to end it, %s in all, %.1f %% of the time observed",
 		region_label(s, row->site, row->probe, row->share, place, sizeof(place)),
 		format_time(lasts, region->sums.lasted / judged), format_time(share, region->sums.longest / judged),
 		format_count(times, judged), format_time(all, overhead), percent(overhead, r->end - r->start));
@@ -440,7 +442,7 @@ static int find_serial(const struct regions *s, struct report *r)
 	uint64_t span = b ? b->last - b->first : 0, serial = b ? serial_work(b) : 0, gain;
 	struct finding finding = { .kind = "serial_code", .thread = b ? b->thread : NO_INDEX, .section = "regions" };
 	char who[LABEL_ROOM], where[2 * LABEL_ROOM], all[FORMAT_SIZE], mean[FORMAT_SIZE], times[FORMAT_SIZE],
-		gives[FORMAT_SIZE];
+		gives[FORMAT_SIZE], run[OBSERVED_ROOM];
 
 	if (!most || !span || serial < span / 100 * SERIAL_SHARE || b->threads < 2 ||
 	    serial <= 2 * queued_in(s, b->thread, serial))
@@ -460,11 +462,11 @@ static int find_serial(const struct regions *s, struct report *r)
 		r, &finding,
 		"%s is outside of all regions for %s, %.0f %% of the time from its first one to its last, while its team "
 		"waits: most of it %s, %s times, %s each; more threads do not make that quicker; shared among the %u of "
-		"them, the run would be up to %s (%.1f %%) shorter",
+		"them, %s would be up to %s (%.1f %%) shorter",
 		thread_label(s->d, b->thread, who, sizeof(who)), format_time(all, serial), percent(serial, span),
 		serial_place(s, most, where, sizeof(where)), format_count(times, most->times),
-		format_time(mean, most->time / most->times), b->threads, format_time(gives, gain),
-		percent(gain, r->end - r->start));
+		format_time(mean, most->time / most->times), b->threads, report_observed(r, run, sizeof(run)),
+		format_time(gives, gain), percent(gain, r->end - r->start));
 }
 
 int regions_find(const struct regions *s, struct report *r)

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/gains.h"
 #include "analysis/printer.h"
 #include "analysis/scheduling.h"
 
@@ -245,14 +246,15 @@ static uint64_t bound(const struct task_pool *pool, double lost)
 	return most > 0 ? (uint64_t)most : 0;
 }
 
-/* "; without it, the run would be at most 0.3 s (31 %) shorter" */
+/* "; mended, the 24 s observed would be at most 0.3 s (1.2 %) shorter" */
 static const char *would_give(const struct report *r, uint64_t most, char *text, size_t room)
 {
-	char time[FORMAT_SIZE];
+	char time[FORMAT_SIZE], run[OBSERVED_ROOM];
 
 	*text = '\0';
 	if (most)
-		snprintf(text, room, "; mended, the run would be at most %s (%.1f %%) shorter", format_time(time, most),
+		snprintf(text, room, "; mended, %s would be at most %s (%.1f %%) shorter",
+			 report_observed(r, run, sizeof(run)), format_time(time, most),
 			 percent(most, r->end - r->start));
 	return text;
 }
