@@ -77,6 +77,20 @@ bool fact_number(const struct facts *facts, enum want want, const struct span *s
 	return answer_number(&facts->answers, want, &sent, number);
 }
 
+bool fact_is_nobody(const struct facts *facts, enum want want, const struct span *span)
+{
+	bool returned = span_returned(span);
+
+	for (unsigned i = 0; i < facts->answers.count[want]; i++) {
+		const struct value *v = facts->answers.values[want][i].value;
+		struct value_reading r = value_read(v, span->words, span->nwords, span->unread, returned);
+
+		if (r.known)
+			return r.none;
+	}
+	return false;
+}
+
 /* --- kinds ---------------------------------------------------------------- */
 
 static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
@@ -101,13 +115,26 @@ static bool is_store(enum role role)
 	return role == ROLE_PUT || role == ROLE_COPY || role == ROLE_SET || role == ROLE_ATOMIC;
 }
 
+/* A message that other calls begin: a call that moves nothing, names the other side, and returns a handle for it. */
+static int described_by(const struct def_probe *probe)
+{
+	bool returns_handle = false;
+
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		returns_handle |= probe->values[i].meaning == MEANING_REQUEST && probe->values[i].at_return;
+	for (uint32_t i = 0; i < probe->nvalues && returns_handle && probe->role == ROLE_FUNCTION; i++)
+		if (probe->values[i].meaning == MEANING_PEER)
+			return probe->values[i].side == SIDE_RECV ? DESCRIBES_RECV : DESCRIBES_SEND;
+	return DESCRIBES_NOTHING;
+}
+
 static void look_at_model(struct model_facts *model, const struct def_probe *probe)
 {
 	model->epochs |= (probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) != 0;
 	model->awaits |= awaits_variable(probe);
 	model->tells |= has_meaning(probe, MEANING_PEER) && (probe->role == ROLE_EVENT || is_store(probe->role));
 	model->shared_memory |= lock_call_reaches_others(probe);
-	model->parallel |= lock_call_reaches_others(probe);
+	model->parallel |= lock_call_reaches_others(probe) || described_by(probe);
 	switch (probe->role) {
 	case ROLE_SEND:
 	case ROLE_RECV:
@@ -300,6 +327,16 @@ static uint32_t classes_of(const struct facts *facts, const struct def_probe *pr
 
 /* --- all of it ------------------------------------------------------------ */
 
+/* And such a call: it has bytes, and handles for what they are of. */
+static bool begins_described(const struct def_probe *probe)
+{
+	bool takes_handle = false;
+
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		takes_handle |= probe->values[i].meaning == MEANING_REQUEST && !probe->values[i].at_return;
+	return probe->role == ROLE_FUNCTION && takes_handle && has_meaning(probe, MEANING_BYTES);
+}
+
 static uint64_t family_of(const struct def_probe *probe)
 {
 	if (probe->role != ROLE_ACQUIRE && probe->role != ROLE_TRY && probe->role != ROLE_RELEASE)
@@ -326,6 +363,8 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->split = model->notifies && is_split_wait(probe);
 	facts->global_locks = model->shared_memory;
 	facts->family = family_of(probe);
+	facts->describes = described_by(probe);
+	facts->starts = begins_described(probe);
 	facts->fences = probe->role == ROLE_BARRIER && probe->marks & MARK_EXPOSURE;
 	facts->team = probe->marks & MARK_TEAM && !(probe->marks & MARK_INNER);
 	facts->share = probe->marks & MARK_SHARE && !(probe->marks & MARK_INNER);

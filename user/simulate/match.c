@@ -332,6 +332,38 @@ static int settle_wild(struct sim *sim, struct mailbox *mailbox, struct half *ha
 
 /* --- sends and receives --------------------------------------------------------- */
 
+static int feed_wild(struct sim *sim, struct half *half, uint32_t process)
+{
+	struct mailbox *mailbox = mailbox_at(sim->matcher, half->comm, process);
+
+	if (!mailbox)
+		return -ENOMEM;
+	halves_insert(&mailbox->wild, half);
+	if (!mailbox->listed) {
+		mailbox->next_wild = sim->matcher->wild;
+		sim->matcher->wild = mailbox;
+		mailbox->listed = true;
+	}
+	return 0;
+}
+
+int match_post(struct sim *sim, struct half *half, bool alone)
+{
+	uint32_t process = process_of(sim, half), partner = half->partner;
+
+	if (alone || sim->processes[process].lossy || (partner != NO_INDEX && sim->processes[partner].lossy)) {
+		half->alone = true;
+		sim->counts.unmatched_sends += half->is_send;
+		sim->counts.unmatched_recvs += !half->is_send;
+		return 0;
+	}
+	if (half->is_send)
+		return put_in_channel(sim, half, process, partner);
+	if (partner == NO_INDEX || half->tag < 0)
+		return feed_wild(sim, half, process);
+	return put_in_channel(sim, half, partner, process);
+}
+
 static int feed_send(struct sim *sim, struct op *op, const struct span *span)
 {
 	uint32_t process = sim->d->threads[op->thread].process, receiver;
@@ -350,12 +382,7 @@ static int feed_send(struct sim *sim, struct op *op, const struct span *span)
 	op->send->comm = comm.number;
 	op->send->tag = (int32_t)tag;
 	op->send->partner = receiver;
-	if (receiver == NO_INDEX || sim->processes[receiver].lossy || sim->processes[process].lossy) {
-		op->send->alone = true;
-		sim->counts.unmatched_sends++;
-		return 0;
-	}
-	return put_in_channel(sim, op->send, process, receiver);
+	return match_post(sim, op->send, receiver == NO_INDEX);
 }
 
 /* The last value is what was asked for, those before it what came. */
@@ -374,21 +401,6 @@ static bool posted(const struct facts *facts, enum want want, const struct span 
 	return false;
 }
 
-static int feed_wild(struct sim *sim, struct half *half, uint32_t process)
-{
-	struct mailbox *mailbox = mailbox_at(sim->matcher, half->comm, process);
-
-	if (!mailbox)
-		return -ENOMEM;
-	halves_insert(&mailbox->wild, half);
-	if (!mailbox->listed) {
-		mailbox->next_wild = sim->matcher->wild;
-		sim->matcher->wild = mailbox;
-		mailbox->listed = true;
-	}
-	return 0;
-}
-
 static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 {
 	uint32_t process = sim->d->threads[op->thread].process, sender = NO_INDEX;
@@ -396,8 +408,8 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 	bool came = false, tag_came = false, known = posted(op->facts, WANT_PEER_IN, span, &peer, &came);
 	struct told_comm comm;
 
-	if (peer < 0 && came)
-		return 0; /* from nobody */
+	if ((peer < 0 && came) || (!known && fact_is_nobody(op->facts, WANT_PEER_IN, span)))
+		return 0;
 	comm = groups_comm(sim, op->facts, span);
 	if (known && peer >= 0)
 		sender = groups_process(sim, process, &comm, peer);
@@ -410,15 +422,7 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 	op->recv->comm = comm.number;
 	op->recv->tag = (int32_t)tag;
 	op->recv->partner = sender;
-	if (!span_returned(span) || (peer >= 0 && sender == NO_INDEX) || sim->processes[process].lossy ||
-	    (sender != NO_INDEX && sim->processes[sender].lossy)) {
-		op->recv->alone = true;
-		sim->counts.unmatched_recvs++;
-		return 0;
-	}
-	if (sender == NO_INDEX || tag < 0)
-		return feed_wild(sim, op->recv, process);
-	return put_in_channel(sim, op->recv, sender, process);
+	return match_post(sim, op->recv, !span_returned(span) || (peer >= 0 && sender == NO_INDEX));
 }
 
 int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span)
@@ -463,6 +467,10 @@ int match_feed(struct sim *sim, struct op *op, const struct span *span)
 	case KIND_WAIT:
 		return requests_wait(sim, op, span);
 	case KIND_LOCAL:
+		if (op->facts->describes)
+			return persistent_describe(sim, op, span);
+		if (op->facts->starts)
+			return persistent_begin(sim, op, span);
 		requests_local(sim, op, span);
 		return 0;
 	default:
@@ -576,6 +584,7 @@ void match_close(struct sim *sim)
 	struct mailbox *mailbox, *next_mailbox;
 
 	requests_close(sim);
+	persistent_close(sim);
 	halves_forget(sim);
 	if (!sim->matcher)
 		return;

@@ -66,10 +66,12 @@ enum signal {
 struct facts {
 	enum kind kind;
 	enum role role;
-	bool begins;       /* returns at once; a wait ends it */
-	bool task;         /* pieces of it go to ProcessTask */
-	bool sync;         /* a send that waits for its receiver */
-	bool test;         /* a wait that may fail */
+	bool begins; /* returns at once; a wait ends it */
+	bool task;   /* pieces of it go to ProcessTask */
+	bool sync;   /* a send that waits for its receiver */
+	bool test;   /* a wait that may fail */
+	bool starts; /* messages that were described by other calls (persistent.c) */
+	enum { DESCRIBES_NOTHING, DESCRIBES_SEND, DESCRIBES_RECV } describes;
 	bool split;        /* a wait that ends what a notify of its model began */
 	bool global_locks; /* the same lock in all processes */
 	uint64_t family;   /* of calls that name no lock: the number of theirs; 0: they name it, or are about none */
@@ -382,6 +384,7 @@ struct sim {
 	size_t nwaiting, waiting_room;
 	bool giving_way;
 	struct matcher *matcher;
+	struct described *described; /* messages, by their handles */
 	struct groups *groups;
 	struct locks *locks;
 	struct posts *posts;
@@ -402,6 +405,8 @@ int facts_open(struct sim *sim);
 void facts_close(struct sim *sim);
 /* The first known number; false: none is known. */
 bool fact_number(const struct facts *facts, enum want want, const struct span *span, int64_t *number);
+/* A number is known, and it is the one that says "nobody". */
+bool fact_is_nobody(const struct facts *facts, enum want want, const struct span *span);
 struct sent_words span_words(const struct span *span);
 /* Whether the call came to its end. */
 static inline bool span_returned(const struct span *span)
@@ -450,6 +455,12 @@ int match_open(struct sim *sim);
 void match_close(struct sim *sim);
 /* The halves of messages that an operation is, and the requests that it begins or ends. 0 or -ENOMEM. */
 int match_feed(struct sim *sim, struct op *op, const struct span *span);
+/* A half whose communicator, partner and tag are known. alone: it has no other half that could be seen. */
+int match_post(struct sim *sim, struct half *half, bool alone);
+/* persistent.c: what calls say of messages that others begin, and these. 0 or -ENOMEM. */
+int persistent_describe(struct sim *sim, const struct op *op, const struct span *span);
+int persistent_begin(struct sim *sim, struct op *op, const struct span *span);
+void persistent_close(struct sim *sim);
 void match_settle(struct sim *sim);
 /* Puts together what has its other half by now; who waits for one that will not come waits on. */
 void match_what_came(struct sim *sim);
@@ -464,6 +475,8 @@ void half_leave(struct sim *sim, struct half *half);
 /* requests.c */
 /* The operation has begun what a wait will end. 0 or -ENOMEM. */
 int requests_begin(struct sim *sim, struct op *op, const struct span *span);
+/* One that another call has described, by its handle. 0 or -ENOMEM. */
+int requests_add(struct sim *sim, const struct op *op, int64_t handle, struct half *half);
 /* What this wait has ended becomes part of it. 0 or -ENOMEM. */
 int requests_wait(struct sim *sim, struct op *op, const struct span *span);
 /* Calls that name a request and do not wait for it: it is given up, or begun again. */

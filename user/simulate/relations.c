@@ -130,7 +130,7 @@ static bool find_wait(const struct sim *sim, const struct op *op, struct waited 
 {
 	bool any = false;
 
-	if (op->facts->begins || op->kind == KIND_NOTIFY)
+	if (op->facts->begins || op->facts->starts || op->kind == KIND_NOTIFY)
 		return false;
 	if (op->kind == KIND_ACQUIRE) {
 		wait_for_lock(waited, &any, op);
@@ -194,7 +194,7 @@ static int tell_messages(const struct teller *teller, const struct op *op)
 	const struct related_call call = call_of(op);
 	int error;
 
-	if (!teller->ops->message || op->facts->begins)
+	if (!teller->ops->message || op->facts->begins || op->facts->starts)
 		return 0;
 	error = tell_message(teller, &call, op->recv);
 	for (unsigned i = 0; i < op->nhalves && !error; i++)

@@ -57,27 +57,24 @@ static inline __attribute__((always_inline)) void fetch_oldest(const struct sim_
 		__builtin_prefetch(next->next, 1);
 }
 
-int requests_begin(struct sim *sim, struct op *op, const struct span *span)
+/* The process' latest. It is to be given back by begun(). NULL: out of memory. */
+static struct request *new_request(struct sim *sim, const struct op *op)
 {
-	struct sim_process *process = &sim->processes[sim->d->threads[op->thread].process];
-	struct request *request;
+	struct request *request = sim->free_requests;
 
-	if (!op->send && !op->recv && !op->instance)
-		return 0;
-	request = sim->free_requests;
 	if (request)
 		sim->free_requests = request->next;
 	else
 		request = malloc(sizeof(*request));
-	if (!request)
-		return -ENOMEM;
-	*request = (struct request){ 0 };
-	request->known = fact_number(op->facts, WANT_REQUEST, span, &request->handle);
-	request->thread = op->thread;
-	request->halves[0] = op->send;
-	request->halves[1] = op->recv;
-	request->instance = op->instance;
-	request->member = op->member;
+	if (request)
+		*request = (struct request){ .thread = op->thread };
+	return request;
+}
+
+static void begun(struct sim *sim, struct request *request)
+{
+	struct sim_process *process = &sim->processes[sim->d->threads[request->thread].process];
+
 	for (unsigned i = 0; i < 2; i++)
 		if (request->halves[i])
 			request->halves[i]->holds++;
@@ -93,6 +90,36 @@ int requests_begin(struct sim *sim, struct op *op, const struct span *span)
 		drop(sim, process, process->requests);
 		fetch_oldest(process);
 	}
+}
+
+int requests_begin(struct sim *sim, struct op *op, const struct span *span)
+{
+	struct request *request;
+
+	if (!op->send && !op->recv && !op->instance)
+		return 0;
+	request = new_request(sim, op);
+	if (!request)
+		return -ENOMEM;
+	request->known = fact_number(op->facts, WANT_REQUEST, span, &request->handle);
+	request->halves[0] = op->send;
+	request->halves[1] = op->recv;
+	request->instance = op->instance;
+	request->member = op->member;
+	begun(sim, request);
+	return 0;
+}
+
+int requests_add(struct sim *sim, const struct op *op, int64_t handle, struct half *half)
+{
+	struct request *request = new_request(sim, op);
+
+	if (!request)
+		return -ENOMEM;
+	request->known = true;
+	request->handle = handle;
+	request->halves[0] = half;
+	begun(sim, request);
 	return 0;
 }
 

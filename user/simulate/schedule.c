@@ -54,11 +54,29 @@ static void reach_half(struct sim *sim, struct op *op, struct half *half)
 		schedule_wake(sim, half->other->waiting->thread);
 }
 
+/* Messages that were described before are begun. */
+static int reach_all(struct sim *sim, struct op *op)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < op->nhalves && !error; i++) {
+		reach_half(sim, op, op->halves[i]);
+		if (!op->halves[i]->is_send)
+			continue;
+		op->send = op->halves[i];
+		if (!op->send->sync)
+			op->send->sync = ask_synchronous(sim, op->send);
+		error = ask_send(sim, op);
+		op->send = NULL; /* it is among the halves */
+	}
+	return error;
+}
+
 /* The operation has begun: its new start is final. */
 static int reach(struct sim *sim, struct op *op)
 {
 	struct instance *instance = op->kind == KIND_WAIT ? NULL : op->instance;
-	int error = 0;
+	int error = op->facts->starts ? reach_all(sim, op) : 0;
 
 	op->reached = true;
 	if (op->send) {

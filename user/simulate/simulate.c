@@ -43,7 +43,7 @@ static void note_losses(struct sim *sim)
 		sim->misses_posts |= sim->facts[sum->probe].signal != SIGNAL_NONE;
 		process->misses_teams |= sim->facts[sum->probe].team || sim->facts[sum->probe].share;
 		if (kind != KIND_SEND && kind != KIND_RECV && kind != KIND_EXCHANGE && kind != KIND_COLLECTIVE &&
-		    kind != KIND_NOTIFY)
+		    kind != KIND_NOTIFY && !sim->facts[sum->probe].describes && !sim->facts[sum->probe].starts)
 			continue;
 		sim->counts.lossy += !process->lossy;
 		process->lossy = true;
