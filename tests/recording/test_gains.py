@@ -51,8 +51,10 @@ def team(members, rounds, shared=True, named=True):
         if left[tid]:
             again = has + under + 50 + numbers[tid].randint(outside // 2, outside * 3 // 2)
             heapq.heappush(ready, (again, tid))
-    # The first thread waits for the others' ends: nobody can tell for whom.
+    # The first thread waits for the others' ends: nobody can tell for whom. Then it prints what came out.
     text += call(1, 100, max(ends) + 200, "pthread_join", thread=1)
+    text += call(1, max(ends) + 210, max(ends) + 220, "pthread_mutex_lock", mutex=0x9000, site="stdio.c:1")
+    text += call(1, max(ends) + 230, max(ends) + 240, "pthread_mutex_unlock", mutex=0x9000, site="stdio.c:2")
     return text + f"end {max(ends) + 300}\n", max(ends)
 
 

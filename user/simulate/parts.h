@@ -274,6 +274,7 @@ struct sim_thread {
 	uint64_t fed;             /* recorded: so far it has been fed */
 	uint64_t last;            /* recorded: its last event, by the first reading */
 	bool fed_any, queued, begun, undecided;
+	bool adrift; /* it has waited for something unknown, so when it is there had others been quicker is unknown */
 	struct op *at;    /* the operation it is in, or waits in */
 	uint64_t old;     /* recorded time up to which it is simulated */
 	struct times now; /* the same, new */

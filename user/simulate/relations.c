@@ -13,6 +13,8 @@
 
 #include "simulate/parts.h"
 
+#define ADRIFT_SHARE 100 /* one in so many of a thread's time: a wait for something unknown that counts */
+
 struct teller {
 	const struct relations_ops *ops;
 	const struct relief *reliefs; /* one for each scenario */
@@ -273,6 +275,19 @@ static bool waits_for_unknown(const struct op *op)
 	return op->kind == KIND_WAIT && !op->nhalves && !op->ninstances && !op->instance && !op->nposts;
 }
 
+/* Where it waited long for something unknown, what it does next is not moved either, until it is let go on again by
+ * somebody who is known: as of a program's first thread, which waits for the ends of all others and goes on then. */
+static bool is_adrift(struct sim *sim, const struct op *op)
+{
+	struct sim_thread *thread = &sim->threads[op->thread];
+
+	if (waits_for_unknown(op))
+		thread->adrift |= op->end - op->start >= (op->end - thread->begin) / ADRIFT_SHARE;
+	else if (op->recv || op->nhalves || op->ninstances || op->instance || op->nposts)
+		thread->adrift = false;
+	return thread->adrift;
+}
+
 static void note_end_at(struct sim *sim, uint32_t thread, uint64_t end)
 {
 	struct teller *teller = sim->teller;
@@ -286,7 +301,7 @@ static void note_end_at(struct sim *sim, uint32_t thread, uint64_t end)
 
 static void note_end(struct sim *sim, const struct op *op)
 {
-	if (!waits_for_unknown(op))
+	if (!is_adrift(sim, op) && !waits_for_unknown(op))
 		note_end_at(sim, op->thread, op->end);
 }
 
