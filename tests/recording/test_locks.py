@@ -354,3 +354,28 @@ def test_spinning_on_attempts(tmp_path):
     (finding,) = findings
     assert finding["kind"] == "failed_tries" and only(told)["spin_ns"] == 3990
     assert "200 attempts" in finding["text"] and "lock.c:30" in finding["text"] and "lock.c:10" in finding["text"]
+
+
+def held_by(holds, takers=3):
+    """In each round another one is the first, the others wait, and the lock goes from one to the next: by their holds."""
+    text, now = threads(takers), 0
+    for turn in range(40):
+        free = now
+        for place in range(takers):
+            tid = 1 + (turn + place) % takers
+            ends = free + 10 + holds[tid - 1]
+            text += lock(tid, now + place, free + 10, line=10) + unlock(tid, ends, ends + 5)
+            free = ends
+        now = free + 1000
+    return text
+
+
+@pytest.mark.parametrize("holds, tid, words", [
+    ((9000, 100, 100), 1, "held for 9.000 us each time on average, by the others for 100 ns"),
+    ((500, 500, 500, 500), None, "all hold it alike"), ((20, 20, 20), None, "nobody held it: it was on its way")])
+def test_who_keeps_the_others_out(tmp_path, holds, tid, words):
+    """Where all hold it for as long, nobody is named."""
+    recording = compose(tmp_path / "run.gasp", held_by(holds, len(holds)))
+    seen = json.loads(gaspbpf.run("report", "--json", recording).stdout)
+    finding, = (each for each in seen["findings"] if each["kind"] in ("lock_contention", "lock_convoy"))
+    assert finding.get("tid") == tid and words in finding["text"]

@@ -18,6 +18,7 @@
 #include "analysis/locks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@
 #define CONVOY_LEAST 100
 #define CONVOY_PERCENT 95
 #define LEAST_FAILED 100
+#define ON_ITS_WAY_SHARE 20 /* one in so many of the wait: less is not told */
 
 /* --- adding up ------------------------------------------------------------- */
 
@@ -298,22 +300,71 @@ static size_t waiters(const struct locks *s, uint32_t class)
 	return some;
 }
 
-/* Who keeps the others out, and where it has taken the lock: " while ... held it since lock.c:33". */
+/* Who holds it for twice its share of what the others wait, of two for three of four parts. NULL: nobody. */
+static const struct lock_part *chief_holder(const struct locks *s, uint32_t class)
+{
+	const struct lock_part *thread = worst(s, class, PART_THREAD, true), *rows;
+	uint64_t all = 0;
+	size_t count;
+
+	rows = lock_rows(s->class_parts, s->nclass_parts, class, PART_THREAD, &count);
+	for (size_t i = 0; i < count; i++)
+		all += rows[i].blamed;
+	if (!thread || count < 2)
+		return thread;
+	return thread->blamed >= all * fmin(2.0 / count, (1 + 1.0 / count) / 2) ? thread : NULL;
+}
+
+/* How long each hold of these threads is on average, of one or of all but this one; 0: there is none. ns */
+static uint64_t mean_hold(const struct locks *s, uint32_t class, uint32_t thread, bool of_others)
+{
+	uint64_t holds = 0, hold = 0;
+	size_t count;
+	const struct lock_part *rows = lock_rows(s->class_parts, s->nclass_parts, class, PART_THREAD, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if ((rows[i].key.a == thread) == of_others)
+			continue;
+		holds += rows[i].holds;
+		hold += rows[i].hold;
+	}
+	return holds ? hold / holds : 0;
+}
+
+/* Who keeps the others out, for how long each time, and where it has taken the lock. */
 static void say_holder(const struct locks *s, uint32_t class, char *text, size_t room)
 {
-	const struct lock_part *thread = worst(s, class, PART_THREAD, true), *site = worst(s, class, PART_SITE, true);
-	char who[LABEL_ROOM], where[LABEL_ROOM], ns[FORMAT_SIZE], mean[FORMAT_SIZE];
-	int used;
+	const struct lock_part *thread = chief_holder(s, class), *site = worst(s, class, PART_SITE, true);
+	uint64_t others = thread ? mean_hold(s, class, thread->key.a, true) : 0;
+	char who[LABEL_ROOM], where[LABEL_ROOM], ns[FORMAT_SIZE], mean[FORMAT_SIZE], theirs[FORMAT_SIZE], by[60] = "";
 
 	*text = 0;
-	if (!thread)
+	if (!site)
 		return;
-	used = snprintf(text, room, "; most while %s held it (%s)", thread_label(s->d, thread->key.a, who, sizeof(who)),
-			format_time(ns, thread->blamed));
-	if (site && used >= 0 && (size_t)used < room)
-		snprintf(text + used, room - used, ", taken at %s and held for %s on average",
-			 site_label(s->d, site->key.a, where, sizeof(where)),
-			 format_time(mean, site->holds ? site->hold / site->holds : 0));
+	site_label(s->d, site->key.a, where, sizeof(where));
+	if (others)
+		snprintf(by, sizeof(by), ", by the others for %s", format_time(theirs, others));
+	if (thread)
+		snprintf(text, room,
+			 "; %s of that while %s held it, taken at %s and held for %s each time on average%s",
+			 format_time(ns, thread->blamed), thread_label(s->d, thread->key.a, who, sizeof(who)), where,
+			 format_time(mean, mean_hold(s, class, thread->key.a, false)), by);
+	else
+		snprintf(text, room, "; all hold it alike, taken at %s and held for %s each time on average", where,
+			 format_time(mean, mean_hold(s, class, NO_INDEX, true)));
+}
+
+/* Of what was waited, in which nobody held it: it was on its way. "": little. */
+static const char *on_its_way(const uint64_t of[LOCK_FIGURES], char *text, size_t room)
+{
+	uint64_t ns = of[LOCK_WAIT] > of[LOCK_BEHIND] ? of[LOCK_WAIT] - of[LOCK_BEHIND] : 0;
+	char time[FORMAT_SIZE];
+
+	*text = '\0';
+	if (ns >= of[LOCK_WAIT] / ON_ITS_WAY_SHARE)
+		snprintf(text, room, "; %s of that nobody held it: it was on its way to who waited",
+			 format_time(time, ns));
+	return text;
 }
 
 static bool is_convoy(const uint64_t of[LOCK_FIGURES])
@@ -349,9 +400,9 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 {
 	const struct lock *lock = &s->classes[class];
 	const uint64_t *of = lock->sums.of;
-	const struct lock_part *site = worst(s, class, PART_SITE, false), *thread = worst(s, class, PART_THREAD, true);
+	const struct lock_part *site = worst(s, class, PART_SITE, false), *thread = chief_holder(s, class);
 	char label[LABEL_ROOM + 64], where[LABEL_ROOM], holder[4 * LABEL_ROOM], ns[FORMAT_SIZE], max[FORMAT_SIZE],
-		count[FORMAT_SIZE], gives[200];
+		count[FORMAT_SIZE], way[100], gives[200];
 	size_t who = waiters(s, class);
 	int error;
 	struct finding finding = { .kind = is_convoy(of) ? "lock_convoy" : "lock_contention",
@@ -377,12 +428,12 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	return report_add_finding(
 		r, &finding,
 		"%zu thread%s waited %s in all (%.1f %% of the threads' time) for %s at %s: %s contended calls, the "
-		"longest %s%s; %.0f %% of the releases found somebody waiting already%s%s.",
+		"longest %s%s%s; %.0f %% of the releases found somebody waiting already%s%s.",
 		who, plural(who), format_time(ns, of[LOCK_WAIT]), 100.0 * of[LOCK_WAIT] / r->wall,
 		lock_label(s, lock, label, sizeof(label)),
 		site_label(s->d, site ? site->key.a : NO_INDEX, where, sizeof(where)),
 		format_count(count, of[LOCK_CONTENDED]), format_time(max, of[LOCK_WAIT_MAX]), holder,
-		of[LOCK_RELEASED] ? 100.0 * of[LOCK_HANDED] / of[LOCK_RELEASED] : 0,
+		on_its_way(of, way, sizeof(way)), of[LOCK_RELEASED] ? 100.0 * of[LOCK_HANDED] / of[LOCK_RELEASED] : 0,
 		is_convoy(of) ? ", and handing it on took longer than what was done under it: a convoy" : "", gives);
 }
 

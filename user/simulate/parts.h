@@ -274,9 +274,9 @@ struct sim_thread {
 	uint64_t fed;             /* recorded: so far it has been fed */
 	uint64_t last;            /* recorded: its last event, by the first reading */
 	bool fed_any, queued, begun, undecided;
-	bool adrift; /* it has waited for something unknown, so when it is there had others been quicker is unknown */
-	struct op *at;    /* the operation it is in, or waits in */
-	uint64_t old;     /* recorded time up to which it is simulated */
+	bool adrift;   /* it has waited for something unknown, so when it is there had others been quicker is unknown */
+	struct op *at; /* the operation it is in, or waits in */
+	uint64_t old;  /* recorded time up to which it is simulated */
 	struct times now; /* the same, new */
 	uint32_t *nest;
 	size_t nnest, nest_room; /* functions and tasks in progress: probes */
