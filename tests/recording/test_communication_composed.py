@@ -2,6 +2,8 @@
 """The report's communication, on recordings of which each number can be worked out by hand."""
 import json
 
+import pytest
+
 import gaspbpf
 import composed
 
@@ -246,3 +248,43 @@ def test_text(tmp_path):
 def test_one_process_has_nothing_to_say(tmp_path):
     path = composed.compose(tmp_path / "c.gasp", "process 1 -1\n" + composed.call(1, 0, 10, "work", step=1))
     assert "Communication" not in gaspbpf.run("report", path).stdout
+
+
+def steps_of_small(symbol, calls, work=100_000, between=100, each=2000, count=8):
+    """Two ranks that work, and then make so many small calls together, one after the other: (text, end)."""
+    text, now = ranks(2), 1000
+    for _ in range(30):
+        now += work
+        for number in range(calls):
+            ends = now + each + 1500 * (number % 3)
+            for tid in (1, 2):
+                values = {"comm": WORLD, "comm.id": 0, "site": "solve.c:8"}
+                if symbol == "MPI_Sendrecv":
+                    values |= {"sendcount": count, "sendtype": 1, "dest": 2 - tid, "sendtag": 0, "recvcount": count,
+                               "recvtype": 1, "source": 2 - tid, "recvtag": 0}
+                else:
+                    values |= {"count": count, "datatype": 1, "comm.rank": tid - 1}
+                text += composed.call(tid, now, ends, symbol, **values)
+            now = ends + between
+    return text + "".join(composed.call(tid, now + 10, now + 20, "MPI_Finalize") for tid in (1, 2)), now
+
+
+@pytest.mark.parametrize("symbol, words", [
+    ("MPI_Allreduce", "600 small collective operations, of 8 B on average, one after the other at solve.c:8"),
+    ("MPI_Sendrecv", "600 small exchanges, of 8 B on average, one after the other at solve.c:8")])
+def test_small_calls_that_all_wait_in(tmp_path, symbol, words):
+    sick, end = steps_of_small(symbol, calls=10)
+    _, healed_end = steps_of_small(symbol, calls=1)
+    told = report(tmp_path, sick)
+    finding, = (each for each in told["findings"] if each["kind"] == "small_messages")
+    assert words in finding["text"] and "60 of up to 64 KiB would do" in finding["text"]
+    assert abs(finding["gain_ns"] - (end - healed_end)) <= 0.1 * (end - healed_end)
+    assert not [each for each in told["findings"] if each["kind"] == "hot_event"], "it is what the finding is about"
+
+
+@pytest.mark.parametrize("how", [
+    {"calls": 1}, {"calls": 3}, {"calls": 10, "between": 50_000}, {"calls": 10, "count": 4096}])
+@pytest.mark.parametrize("symbol", ["MPI_Allreduce", "MPI_Sendrecv"])
+def test_who_works_between_does_not_meet_too_often(tmp_path, symbol, how):
+    """Nor does one who has little to do together, or much to send."""
+    assert not kinds(report(tmp_path, steps_of_small(symbol, **how)[0]))

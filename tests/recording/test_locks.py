@@ -357,7 +357,7 @@ def test_spinning_on_attempts(tmp_path):
 
 
 def held_by(holds, takers=3):
-    """In each round another one is the first, the others wait, and the lock goes from one to the next: by their holds."""
+    """In each round another one is the first, the others wait, and the lock goes from one to the next."""
     text, now = threads(takers), 0
     for turn in range(40):
         free = now

@@ -373,7 +373,7 @@ static int add_call(struct communication *c, const struct accounted_call *call, 
 		out = payload.bytes;
 	if (is_access(call->role) && probe->to >= 0) {
 		error = add_access(c, call, probe, place, probe->to, traffic_of(call->role), out, &pair);
-		message = call->role != ROLE_EXCHANGE && call->role != ROLE_ATOMIC && call->role != ROLE_COPY;
+		message = call->role != ROLE_ATOMIC && call->role != ROLE_COPY;
 	}
 	if (!error && probe->from >= 0)
 		error = add_access(c, call, probe, place, probe->from, TRAFFIC_GOT,
@@ -383,6 +383,8 @@ static int add_call(struct communication *c, const struct accounted_call *call, 
 				     first_known(payload.received, call->role == ROLE_RECV ? payload.bytes : -1));
 	if (!error && !is_access(call->role) && call->role != ROLE_RECV)
 		error = add(c, call, &other, payload.bytes);
+	if (call->role == ROLE_COLLECTIVE)
+		return error ?: habits_note(c, call, probe, place, WITH_ALL, first_known(payload.bytes, out));
 	return error ?: habits_note(c, call, probe, place, message ? pair : NO_INDEX, out);
 }
 

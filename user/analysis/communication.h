@@ -22,12 +22,14 @@ enum traffic { TRAFFIC_SENT, TRAFFIC_PUT, TRAFFIC_GOT, TRAFFIC_ATOMIC, TRAFFICS 
 extern const struct analysis analysis_communication;
 extern const char *const traffic_names[TRAFFICS];
 
-#define SIZES 65            /* column i > 0: of 2^(i-1) bytes up to less than 2^i; 0: of none */
-#define SMALL 1024          /* bytes: a message of at most so many is small ... */
-#define RUN_LEAST 4         /* ... and at least so many in succession are a run of them, ... */
-#define TOGETHER (64 << 10) /* ... which could go in messages of so many bytes */
-#define QUICK 20000         /* ns: who sends a small message, and takes longer, has waited */
-#define IDLE_PERCENT 5      /* a wait overlapped nothing where the thread did less of its own than so much of it */
+#define SIZES 65                /* column i > 0: of 2^(i-1) bytes up to less than 2^i; 0: of none */
+#define SMALL 1024              /* bytes: a message of at most so many is small ... */
+#define RUN_LEAST 4             /* ... and at least so many in succession are a run of them, ... */
+#define TOGETHER (64 << 10)     /* ... which could go in messages of so many bytes */
+#define QUICK 20000             /* ns: who sends a small message, and takes longer, has waited */
+#define BETWEEN 5000            /* ns: of exchanges and collectives in a run, beyond the time that the next one takes */
+#define WITH_ALL (NO_INDEX - 1) /* instead of a pair: of collective operations */
+#define IDLE_PERCENT 5          /* a wait overlapped nothing where the thread did less of its own than so much of it */
 
 struct flow {
 	uint64_t operations, bytes, unknown; /* unknown: operations of which the bytes are not known */
@@ -65,6 +67,7 @@ struct comm_place {
 	uint64_t quick;                           /* ns: in those of them that did not wait, without the probe's part */
 	uint64_t shortest;                        /* ns: of all small ones, likewise */
 	uint32_t pair;                            /* whom they went to; NO_INDEX: several */
+	bool mutual; /* exchanges, collective operations: who calls them waits for others */
 	/* waits for something begun before by the same thread */
 	uint64_t waits, wait_time; /* ns */
 	uint64_t idle, idle_time;  /* those that overlapped nothing */
@@ -94,6 +97,7 @@ struct comm_entry {
 struct comm_run {
 	uint32_t place, pair;
 	uint64_t messages, bytes, time, quick;
+	uint64_t end;    /* ns: of the last one */
 	uint64_t deeper; /* ns: when the first call inside of something began, since the last one; UINT64_MAX: none */
 };
 
@@ -141,6 +145,7 @@ struct comm_habit {
 	char *place; /* as people call it */
 	size_t processes;
 	uint32_t process, pair; /* the first process; whom to, NO_INDEX: several */
+	bool mutual;
 	uint64_t runs, messages, bytes, together, time, quick, shortest, gain;
 	uint64_t waits, wait_time, idle, idle_time;
 };

@@ -3,9 +3,11 @@
  * communication_habits.c - how a program communicates: many small messages, and waits that overlap nothing.
  *
  * Small messages are a run where they go from one place in the source to the same rank, and the thread makes no other
- * communication call between them. A call inside of another one is no call between: a put of the program is built from
- * calls of the runtime below. Only when the next call at the run's own depth comes it is known whether it was around
- * them. So each depth has a run of its own, and notes when the first deeper call since its last message began.
+ * communication call between them. So are small exchanges and collective operations, where it does next to nothing else
+ * between them, either: who works and then meets the others does not meet them too often. A call inside of another one
+ * is no call between: a put of the program is built from calls of the runtime below. Only when the next call at the
+ * run's own depth comes it is known whether it was around them. So each depth has a run of its own, and notes when the
+ * first deeper call since its last message began.
  *
  * A wait overlapped nothing where the thread did next to nothing of its own between the end of the call that began what
  * it waits for and the wait's start. Of several things the one counts that leaves most time.
@@ -24,7 +26,8 @@ static void finish_run(struct communication *c, struct comm_run *run)
 	if (run->messages >= RUN_LEAST) {
 		struct comm_place *place = &c->places[run->place];
 
-		place->pair = !place->runs || place->pair == run->pair ? run->pair : NO_INDEX;
+		place->pair = run->pair != WITH_ALL && (!place->runs || place->pair == run->pair) ? run->pair
+												  : NO_INDEX;
 		place->runs++;
 		place->messages += run->messages;
 		place->bytes += run->bytes;
@@ -41,13 +44,19 @@ void habits_break(struct communication *c, struct comm_thread *thread)
 		finish_run(c, &thread->runs[i]);
 }
 
+/* Each side waits for the other one, so how long such a call takes does not tell whether it has waited. */
+static bool is_mutual(enum role role)
+{
+	return role == ROLE_EXCHANGE || role == ROLE_COLLECTIVE;
+}
+
 static void note_run(struct communication *c, const struct accounted_call *call, uint32_t place, uint32_t pair,
 		     int64_t bytes, uint64_t duration)
 {
 	struct comm_thread *thread = &c->threads[call->span->thread];
 	uint32_t depth = call->span->depth;
 	struct comm_run *run;
-	bool small = pair != NO_INDEX && bytes >= 0 && bytes <= SMALL && call->timed;
+	bool small = pair != NO_INDEX && bytes >= 0 && bytes <= SMALL && call->timed, mutual = is_mutual(call->role);
 
 	for (uint32_t i = depth + 1; i < RUN_DEPTHS; i++)
 		finish_run(c, &thread->runs[i]);
@@ -57,7 +66,8 @@ static void note_run(struct communication *c, const struct accounted_call *call,
 	if (depth >= RUN_DEPTHS)
 		return;
 	run = &thread->runs[depth];
-	if (run->messages && (!small || run->place != place || run->pair != pair || run->deeper < call->span->start))
+	if (run->messages && (!small || run->place != place || run->pair != pair || run->deeper < call->span->start ||
+			      (mutual && call->span->start > run->end + call->duration + BETWEEN)))
 		finish_run(c, run);
 	if (!small)
 		return;
@@ -66,7 +76,9 @@ static void note_run(struct communication *c, const struct accounted_call *call,
 	run->messages++;
 	run->bytes += (uint64_t)bytes;
 	run->time += call->duration;
-	run->quick += call->duration < QUICK ? duration : 0;
+	run->quick += call->duration < QUICK ? duration : mutual ? QUICK : 0;
+	run->end = call->span->end;
+	c->places[place].mutual |= mutual;
 	run->deeper = UINT64_MAX;
 	if (duration < c->places[place].shortest)
 		c->places[place].shortest = duration;

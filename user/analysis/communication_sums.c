@@ -162,6 +162,7 @@ static struct comm_habit habit_of(const struct communication *c, const struct co
 				    .processes = 1,
 				    .process = place->process,
 				    .pair = place->pair,
+				    .mutual = place->mutual,
 				    .runs = place->runs,
 				    .messages = place->messages,
 				    .bytes = place->bytes,
@@ -265,6 +266,14 @@ static char *who(const struct communication *c, const struct comm_habit *habit, 
 	return text;
 }
 
+/* By which part the time of these calls is less if there are no more of them than would do. */
+static double fewer(const struct comm_habit *habit)
+{
+	if (habit->mutual)
+		return (double)(habit->messages - habit->together) / habit->messages;
+	return habit->gain < habit->quick ? (double)habit->gain / habit->quick : 1;
+}
+
 /* What the run would be shorter by, if as many calls fewer were made there. */
 static int find_gain(const struct communication *c, struct report *r, const struct comm_habit *habit,
 		     struct finding *finding)
@@ -273,7 +282,7 @@ static int find_gain(const struct communication *c, struct report *r, const stru
 	struct relief relief = { .thread = NO_INDEX,
 				 .what = RELIEVE_CALL,
 				 .most = UINT64_MAX,
-				 .less = habit->gain < habit->quick ? (double)habit->gain / habit->quick : 1,
+				 .less = fewer(habit),
 				 .sites = sites,
 				 .nsites = c->d->nsites };
 	char label[LABEL_ROOM];
@@ -309,11 +318,13 @@ static void find_site(const struct communication *c, const struct comm_habit *ha
 
 static int find_small(const struct communication *c, struct report *r, const struct comm_habit *habit)
 {
+	bool collective = habit->mutual && r->profile->events[habit->event].role == ROLE_COLLECTIVE;
+	uint64_t time = habit->mutual ? habit->time : habit->quick;
 	struct finding finding = {
-		.kind = "small_messages", .event = habit->event, .thread = NO_INDEX, .weight = habit->quick
+		.kind = "small_messages", .event = habit->event, .thread = NO_INDEX, .weight = time
 	};
-	char label[LABEL_ROOM], people[3 * LABEL_ROOM], size[FORMAT_SIZE], count[FORMAT_SIZE], time[FORMAT_SIZE],
-		gain[FORMAT_SIZE], gives[200];
+	char label[LABEL_ROOM], people[3 * LABEL_ROOM], size[FORMAT_SIZE], count[FORMAT_SIZE], in[FORMAT_SIZE],
+		do_as_well[FORMAT_SIZE], least[FORMAT_SIZE], otherwise[100], gives[200];
 	int error;
 
 	if (!is_worth_it(r, habit->quick))
@@ -322,14 +333,20 @@ static int find_small(const struct communication *c, struct report *r, const str
 	if (error)
 		return error;
 	find_site(c, habit, &finding);
-	gain_text(r, &finding, "were they so", "", gives, sizeof(gives));
+	snprintf(otherwise, sizeof(otherwise), "; that would save %s at least", format_time(least, habit->gain));
+	gain_text(r, &finding, "were there no more than these", otherwise, gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,
-		"%s small messages, of %s on average, went one after the other from %s (%s, %s): %s in the calls that did not "
-		"wait, of which fewer, larger ones would save at least %s%s",
-		format_count(count, habit->messages), format_bytes(size, habit->bytes / habit->messages), habit->place,
-		report_event_label(r, habit->event, label, sizeof(label)), who(c, habit, people, sizeof(people)),
-		format_time(time, habit->quick), format_time(gain, habit->gain), gives);
+		"%s: %s small %s, of %s on average, one after the other at %s (%s): %s in %s, where %s of up to 64 KiB "
+		"would do%s",
+		who(c, habit, people, sizeof(people)), format_count(count, habit->messages),
+		collective      ? "collective operations"
+		: habit->mutual ? "exchanges"
+				: "messages",
+		format_bytes(size, habit->bytes / habit->messages), habit->place,
+		report_event_label(r, habit->event, label, sizeof(label)), format_time(in, time),
+		habit->mutual ? "these calls" : "those of these calls that did not wait",
+		format_count(do_as_well, habit->together), gives);
 }
 
 static int find_idle(const struct communication *c, struct report *r, const struct comm_habit *habit)
