@@ -9,6 +9,7 @@ import gaspbpf
 
 MS = 1_000_000
 RUN = 100 * MS  # of the longer recordings
+LONG = RUN // 12
 
 
 def malloc(tid, time, block, size, took=10, **more):
@@ -122,13 +123,13 @@ def test_another_program(tmp_path):
     assert memory.heap("live_bytes", "live_blocks", "high_water_bytes") == (8, 1, 64)
 
 
-def leak(turns=range(200), line=40, kept=lambda turn: True, base=0x100000, later=0):
-    """(time, call) of blocks of 1000 bytes, one in each 200th of the run, of which these are kept."""
+def leak(turns=range(200), line=40, kept=lambda turn: True, base=0x100000, later=0, lives=100):
+    """(time, call) of blocks of 1000 bytes, one in each 200th of the run, of which these are kept; ns that others live."""
     for turn in turns:
         time, block = (turn + 1) * RUN // 202 + later, base + turn * 0x10000
         yield time, malloc(1, time, block, 1000, site=f"job.c:{line}")
         if not kept(turn):
-            yield time + 100, free(1, time + 100, block, site=f"job.c:{line + 1}")
+            yield time + lives, free(1, time + lives, block, site=f"job.c:{line + 1}")
 
 
 def others():
@@ -158,6 +159,33 @@ def test_a_leak(tmp_path):
     assert "leak suspected: job.c:40 in work, rank 3: 195 KiB in 200 blocks" in " ".join(memory.text().split())
 
 
+def test_a_leak_is_told_before_a_small_loss(tmp_path):
+    """Of a lock that 1 % of the time is waited for, say, or a thread that is late for as much."""
+    barrier = [(at, "".join(composed.call(tid, at - (0 if tid == 1 else late), at + 100, "pthread_barrier_wait",
+                                          barrier=0x10, site="job.c:90") for tid in (1, 2)))
+               for turn in range(1, 40) for at, late in [(turn * RUN // 40 + 7, RUN // 40 // 66)]]
+    memory = Memory(tmp_path, told(leak(), barrier, start="process 1 3\nthread 1 2\n"))
+    kinds = [finding["kind"] for finding in memory.report["findings"]]
+    assert kinds[0] == "leak" and kinds[1] in ("delay", "slow_thread")
+
+
+def test_blocks_from_before_that_are_freed_at_the_end(tmp_path):
+    """As the program does at its end, and its runtime as it begins."""
+    times = (*range(10, 2000, 20), *range(RUN - 2000, RUN, 20))
+    before = [(time, free(1, time, 0x50000000 + time * 16)) for time in times]
+    memory = Memory(tmp_path, told(leak(), before))
+    assert memory.site(40)["leak"] == "suspected"
+
+
+@pytest.mark.parametrize("kept", [lambda turn: turn % 2, lambda turn: turn % 5 == 0])
+def test_a_leak_of_some(tmp_path, kept):
+    """The others are freed at once: on one of several ways out of a function nobody does."""
+    memory = Memory(tmp_path, told(at_start(50, 10), leak(range(400), kept=kept)))
+    assert memory.site(40)["leak"] == "suspected"
+    (kind, text), = memory.found
+    assert kind == "leak" and "job.c:40 in work pile up" in text
+
+
 @pytest.mark.parametrize("turns", [range(100), range(100, 200), range(50, 150)], ids=str)
 def test_a_leak_in_a_part_of_the_time(tmp_path, turns):
     """Of an observation that begins or ends in idle time; and after a while, with others before."""
@@ -169,8 +197,9 @@ def test_a_leak_in_a_part_of_the_time(tmp_path, turns):
 
 
 @pytest.mark.parametrize("streams", [
-    [leak(kept=lambda turn: turn < 20)], [leak(kept=lambda turn: turn % 5)], [leak(kept=lambda turn: turn >= 150)],
-    [leak(kept=lambda turn: False)], [leak(kept=lambda turn: not 80 <= turn < 95)], [at_start(50, 40)],
+    [leak(kept=lambda turn: turn < 20)], [leak(kept=lambda turn: turn % 5, lives=LONG)],
+    [leak(kept=lambda turn: turn >= 150)], [leak(kept=lambda turn: False)],
+    [leak(kept=lambda turn: not 80 <= turn < 95, lives=LONG)], [at_start(50, 40)],
     [at_start(250, 40), leak()], [leak(range(150, 200)), others()]],
     ids=["at the start", "some are freed", "at the end", "all are freed", "those of one time are freed", "once",
          "most once", "a last phase"])

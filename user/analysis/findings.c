@@ -32,6 +32,7 @@
 #define HOT_SHARE 10    /* percent of the threads' time */
 #define UNEVEN_APART 25 /* percent of a thread's time: as far must be from the least to the most ... */
 #define UNEVEN_FACTOR 2 /* ... and so many times as much */
+#define LEAK_WORTH 50   /* a leak stands where one in so many of the time observed would */
 #define COMPARED 2      /* only threads that were observed for at least one in so many of the longest time */
 
 int report_add_finding(struct report *r, const struct finding *finding, const char *format, ...)
@@ -350,9 +351,11 @@ static uint64_t gives(const struct finding *finding)
 	return finding->has_gain ? finding->gain : finding->bound;
 }
 
-/* By which they are ordered: ns of the run. */
+/* By which they are ordered: ns of the run. A leak takes no time, until it ends the run. */
 static uint64_t worth(const struct report *r, const struct finding *finding)
 {
+	if (!strcmp(finding->kind, "leak"))
+		return (r->end - r->start) / LEAK_WORTH;
 	return finding->has_gain ? finding->gain : finding->bound ?: finding->weight / (r->nthreads ?: 1);
 }
 

@@ -40,6 +40,12 @@ unsigned memory_slot_of(const struct memory *m, uint64_t time)
 	return slot < SLOTS ? slot : SLOTS - 1;
 }
 
+static void fold_counts(uint32_t counts[SLOTS])
+{
+	for (unsigned k = 0; k < SLOTS; k++)
+		counts[k] = k < SLOTS / 2 ? counts[2 * k] + counts[2 * k + 1] : 0;
+}
+
 /* Two slots become one. */
 static void fold(struct memory *m)
 {
@@ -47,13 +53,10 @@ static void fold(struct memory *m)
 		for (unsigned k = 0; k < SLOTS; k++)
 			m->heaps[i].sample[k] = k < SLOTS / 2 ? m->heaps[i].sample[2 * k + 1] : 0;
 		m->heaps[i].first /= 2;
+		fold_counts(m->heaps[i].before);
 	}
-	for (size_t i = 0; i < m->nsites; i++) {
-		uint32_t *born = m->sites[i].born;
-
-		for (unsigned k = 0; k < SLOTS; k++)
-			born[k] = k < SLOTS / 2 ? born[2 * k] + born[2 * k + 1] : 0;
-	}
+	for (size_t i = 0; i < m->nsites; i++)
+		fold_counts(m->sites[i].born);
 	m->width *= 2;
 	m->slot /= 2;
 }
@@ -311,7 +314,10 @@ static bool take_block(struct memory *m, struct heap *heap, const struct memory_
 		       struct block *block)
 {
 	if (!blocks_take(&heap->blocks, address, block)) {
-		heap->from_before += !probe->shared || !freed_together(heap, address);
+		if (probe->shared && freed_together(heap, address))
+			return false;
+		heap->from_before++;
+		heap->before[m->slot]++;
 		return false;
 	}
 	end_block(m, heap, block);
@@ -360,6 +366,18 @@ static void note_churn(struct memory *m, const struct block *block, const struct
 	}
 }
 
+/* What is used for a moment and given back says nothing of the blocks of the same place that are kept. */
+static void note_soon(struct memory *m, const struct block *block)
+{
+	struct memory_site *site = &m->sites[block->site];
+	unsigned born = memory_slot_of(m, block->born);
+
+	if (m->slot > born + 1 || !site->born[born])
+		return;
+	site->born[born]--;
+	site->soon++;
+}
+
 /* --- calls ------------------------------------------------------------------------- */
 
 /* It has begun: a block may end here. */
@@ -381,8 +399,10 @@ static void call_begins(struct memory *m, struct open_call *call, const struct e
 	if (!address)
 		return;
 	call->had = take_block(m, heap, probe, address, &call->block);
-	if (call->had && role == ROLE_FREE)
+	if (call->had && role == ROLE_FREE) {
 		note_churn(m, &call->block, event);
+		note_soon(m, &call->block);
+	}
 }
 
 /* Does it say that it has failed? */

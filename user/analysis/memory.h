@@ -26,6 +26,7 @@ struct heap {
 	uint64_t told;                  /* live, to who watches */
 	uint64_t blocks_given, bytes_given, blocks_freed;
 	uint64_t from_before;       /* freed now, of unknown size */
+	uint32_t before[SLOTS];     /* of these in each slot */
 	uint64_t unsized;           /* blocks given whose bytes are not known */
 	uint64_t unplaced;          /* calls of which it is not known what they gave, or what they freed */
 	uint64_t failed;            /* calls that gave nothing */
@@ -64,7 +65,8 @@ struct memory_site {
 	uint64_t took;                   /* ns, in its calls */
 	uint64_t churned, churned_bytes; /* blocks that were small and lived shortly */
 	int64_t churn;                   /* ns in allocating and freeing them */
-	uint32_t born[SLOTS];
+	uint32_t born[SLOTS];            /* without those that were freed soon */
+	uint64_t soon;                   /* freed in the slot of their birth, or the next */
 	/* Since the end. */
 	uint64_t oldest, newest; /* ns: births of what is alive */
 	enum verdict verdict;
