@@ -124,7 +124,7 @@ def test_another_program(tmp_path):
 
 
 def leak(turns=range(200), line=40, kept=lambda turn: True, base=0x100000, later=0, lives=100):
-    """(time, call) of blocks of 1000 bytes, one in each 200th of the run, of which these are kept; ns that others live."""
+    """(time, call) of blocks of 1000 bytes, one in each 200th of the run: these are kept, others live so many ns."""
     for turn in turns:
         time, block = (turn + 1) * RUN // 202 + later, base + turn * 0x10000
         yield time, malloc(1, time, block, 1000, site=f"job.c:{line}")

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.files
 
 MS = 1_000_000
 LATE = 1_000_000_000_000  # compose.c: when a recording begins
+KINDS = ("outlier_iterations", "slowdown", "starved")
 
 
 def reported(tmp_path, text, *options):
@@ -21,7 +22,7 @@ def reported(tmp_path, text, *options):
 
 def phases(tmp_path, text):
     whole = json.loads(reported(tmp_path, text, "--json"))
-    return whole["phases"], [each for each in whole["findings"] if each["kind"] in ("outlier_iterations", "slowdown")]
+    return whole["phases"], [each for each in whole["findings"] if each["kind"] in KINDS]
 
 
 def barrier(tid, start, end, symbol="MPI_Barrier"):
@@ -127,8 +128,34 @@ def test_one_is_out_of_line(tmp_path):
     assert finding["kind"] == "outlier_iterations" and finding["tid"] == 2
     assert "number 12" in finding["text"] and "rank 1: +22" in finding["text"]
     assert "number 12 at 160.0 ms" in " ".join(reported(tmp_path, text).split())
-    assert "12 160.0 ms 25.00 ms 5.000 ms rank 1: +22.00 ms compute" in " ".join(
+    assert "12 160.0 ms 25.00 ms 5.000 ms rank 1: +22.00 ms outside of calls" in " ".join(
         reported(tmp_path, text, "--section", "phases").split())
+
+
+@pytest.mark.parametrize("queued, kind", [(0, "outlier_iterations"), (10, "outlier_iterations"), (18, "starved")])
+def test_no_processor_in_a_burst(tmp_path, queued, kind):
+    """Too little of its life to be starved, and all of what the one iteration is longer."""
+    works = [(4 * MS, 2 * MS, 3 * MS)] * 50
+    works[12] = (4 * MS, 24 * MS, 3 * MS)
+    text, _ = job(works)
+    text += f"queue 2 {100 * MS} {250 * MS} {queued * MS} {50 * MS}\n"
+    text += f"queue 2 {250 * MS} {300 * MS} {30 * MS} {50 * MS}\n"
+    _, findings = phases(tmp_path, text)
+    assert [finding["kind"] for finding in findings] == [kind]
+    if kind == "starved":
+        finding, = findings
+        assert [victim["rank"] for victim in finding["victims"]] == [1] and not finding["culprits"]
+        assert "while rank 1 could run and had no CPU, in bursts: number 12" in finding["text"]
+
+
+@pytest.mark.parametrize("queued, kind", [((18, 0, 0), "outlier_iterations"), ((18, 16, 20), "starved")])
+def test_where_all_work_longer_all_must_have_had_no_processor(tmp_path, queued, kind):
+    works = [(4 * MS, 2 * MS, 3 * MS)] * 50
+    works[12] = (24 * MS, 22 * MS, 23 * MS)
+    text, _ = job(works)
+    text += "".join(f"queue {tid} {100 * MS} {250 * MS} {each * MS} {50 * MS}\n" for tid, each in enumerate(queued, 1))
+    _, findings = phases(tmp_path, text)
+    assert [finding["kind"] for finding in findings] == [kind]
 
 
 def test_slower_from_some_time_on(tmp_path):

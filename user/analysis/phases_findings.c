@@ -30,6 +30,25 @@ char *iterating_label(const struct phases *s, const struct report *r, const stru
 	return text;
 }
 
+/* Where a thread was for so much longer. */
+static const char *longer_where(enum group group)
+{
+	static const char *const words[GROUPS] = {
+		[GROUP_COMPUTE] = "outside of calls",
+		[GROUP_BARRIER] = "waiting in barriers",
+		[GROUP_WAIT] = "waiting",
+		[GROUP_LOCK] = "waiting for locks",
+		[GROUP_DATA] = "in transfers, or waiting in them",
+		[GROUP_COLLECTIVE] = "in collectives, or waiting in them",
+		[GROUP_TASK] = "in tasks",
+		[GROUP_ALLOC] = "getting and freeing memory",
+		[GROUP_IO] = "in I/O",
+		[GROUP_OTHER] = "in other calls",
+	};
+
+	return words[group] ?: group_name(group);
+}
+
 char *blame_text(const struct phases *s, const struct iterating *it, const struct blame *blame, char *text, size_t room)
 {
 	char who[LABEL_ROOM], time[FORMAT_SIZE];
@@ -39,8 +58,8 @@ char *blame_text(const struct phases *s, const struct iterating *it, const struc
 		return text;
 	people_label(s->d, &blame->who, who, sizeof(who));
 	if (it->nmembers > 1 && people_count(&blame->who) == it->nmembers)
-		snprintf(who, sizeof(who), "all");
-	snprintf(text, room, "%s: +%s %s", who, format_time(time, blame->longer), group_name(blame->group));
+		snprintf(who, sizeof(who), "all of them");
+	snprintf(text, room, "%s: +%s %s", who, format_time(time, blame->longer), longer_where(blame->group));
 	return text;
 }
 
@@ -116,11 +135,86 @@ static bool lacks_processor(const struct phases *s, const struct iterating *it, 
 	return true;
 }
 
+static bool overlaps(const struct iterating *it, const struct def_queue *queue)
+{
+	for (size_t i = 0; i < it->noutliers; i++) {
+		const struct outlier *one = &it->outliers[i];
+
+		if (one->lasted - one->typical >= NOISE && one->end > queue->from && one->end - one->lasted < queue->to)
+			return true;
+	}
+	return false;
+}
+
+/* In calls in which one may wait for others: these may have had no processor. */
+static bool may_wait(const struct blame *blame)
+{
+	return !blame->known || blame->group == GROUP_BARRIER || blame->group == GROUP_WAIT ||
+	       blame->group == GROUP_LOCK || blame->group == GROUP_DATA || blame->group == GROUP_COLLECTIVE;
+}
+
+/*
+ * What those to blame waited for a processor while the outliers were: in seconds with one of them. That is less than
+ * what makes a thread starved where it comes in bursts. Where each has worked longer, each must have waited: that is
+ * the mean; where they were longer in calls, one that others wait for is enough. *most: who waited longest, NO_INDEX:
+ * nobody.
+ */
+static uint64_t queued_then(const struct phases *s, const struct iterating *it, const struct blame *blame,
+			    uint32_t *most)
+{
+	uint64_t all = 0, longest = 0, count = 0;
+	bool any = may_wait(blame);
+
+	*most = NO_INDEX;
+	for (size_t i = 0; i < it->nmembers; i++) {
+		uint32_t thread = it->members[i].thread;
+		uint64_t its = 0;
+
+		if (!any && !people_has(&blame->who, thread))
+			continue;
+		count++;
+		for (size_t k = 0; k < s->d->nqueues; k++)
+			if (s->d->queues[k].thread == thread && overlaps(it, &s->d->queues[k]))
+				its += s->d->queues[k].queued;
+		all += its;
+		if (its > longest) {
+			longest = its;
+			*most = thread;
+		}
+	}
+	return any || !count ? longest : all / count;
+}
+
+/* They are out of line since those to blame had no processor then: nobody's code is at fault. */
+static int tell_bursts(const struct phases *s, struct report *r, const struct iterating *it, uint64_t cost,
+		       uint64_t queued, struct finding *finding)
+{
+	const struct outlier *worst = it->outliers;
+	char label[2 * LABEL_ROOM], who[LABEL_ROOM], at[FORMAT_SIZE], lasted[FORMAT_SIZE], typical[FORMAT_SIZE],
+		time[FORMAT_SIZE], all[FORMAT_SIZE];
+
+	finding->kind = "starved";
+	finding->culprits = NULL;
+	finding->test = "the kernel's own account of the seconds with these iterations: four fifths of what they cost";
+	finding->section = "scheduling";
+	return report_add_finding(
+		r, finding,
+		"%zu of %llu iterations (%s) are out of line while %s could run and had no CPU, in bursts: number %llu, "
+		"at %s, took %s instead of %s; %s in all, %.1f %% of the time observed, and %s without a CPU in the "
+		"seconds in which they were: more threads wanted to run than there are CPUs for them, or a quota held "
+		"them up",
+		(size_t)finding->regularity.times, (unsigned long long)it->iterations,
+		iterating_label(s, r, it, label, sizeof(label)), thread_label(s->d, finding->thread, who, sizeof(who)),
+		(unsigned long long)worst->number + 1, format_time(at, worst->end - worst->lasted - r->start),
+		format_time(lasted, worst->lasted), format_time(typical, worst->typical), format_time(time, cost),
+		percent(cost, r->end - r->start), format_time(all, queued));
+}
+
 static int tell_outliers(const struct phases *s, struct report *r, const struct iterating *it)
 {
-	uint64_t run = r->end - r->start;
+	uint64_t run = r->end - r->start, cost = 0, queued;
 	const struct outlier *worst = it->outliers;
-	uint64_t cost = 0;
+	uint32_t most;
 	size_t count = 0;
 	struct finding finding = { .kind = "outlier_iterations", .event = it->event, .section = "phases" };
 	char label[2 * LABEL_ROOM], who[2 * LABEL_ROOM], lasted[FORMAT_SIZE], typical[FORMAT_SIZE], at[FORMAT_SIZE],
@@ -145,6 +239,11 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 							  .deviation = it->variation * it->mean,
 							  .least = it->shortest,
 							  .most = it->longest };
+	queued = queued_then(s, it, &worst->blame, &most);
+	if (most != NO_INDEX && queued >= cost / 5 * 4) {
+		finding.thread = most;
+		return tell_bursts(s, r, it, cost, queued, &finding);
+	}
 	error = find_gain(r, it, &finding);
 	if (error)
 		return error;
