@@ -31,7 +31,7 @@ static void read_environment(const uint8_t *data, size_t size)
 	free(text);
 }
 
-static void read_command(const uint8_t *data, size_t size)
+static void read_remote_shell(const uint8_t *data, size_t size)
 {
 	unsigned number = 80;
 	const struct ports ports = { .numbers = &number, .count = 1 };
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_file_in_folder(files[i], data, size);
 	read_maps(data, size);
 	read_environment(data, size);
-	read_command(data, size);
+	read_remote_shell(data, size);
 	proc_stat_read(process.proc_fd, "stat", &stat);
 	read_status(&process, &group);
 	check_state(&process);
