@@ -133,3 +133,40 @@ def churning(blocks):
 def test_churn(tmp_path):
     text, end = churning(True)
     assert near(gain(tmp_path, text, "churn"), end - churning(False)[1])
+
+
+def exchanges(late, how):
+    """Each of three ranks works, and gives what it has to the next one: a call, or a wait, ends when both of its
+    neighbours have come, of whom one is sent to, and takes it only then. Rank 2 works for longer, or does not: (text,
+    end)."""
+    text, at = composed.ranks(3), 100 * MS
+    world = {"comm.id": 0}
+    for _ in range(30):
+        comes = [at + (20 if rank == 2 and late else 10) * MS + 10_000 * rank for rank in range(3)]
+        for rank, begun in enumerate(comes):
+            to, source = (rank + 1) % 3, (rank + 2) % 3
+            end = max(begun, comes[to], comes[source]) + 200_000
+            if how == "MPI_Sendrecv":
+                text += call(rank + 1, begun, end, how, dest=to, sendtag=3, source=source, recvtag=3, sendcount=9999,
+                             recvcount=9999, sendtype=1, recvtype=1, site="ring.c:10", **world)
+                continue
+            sent = max(begun, comes[to]) + 100_000
+            text += call(rank + 1, begun, begun + 100, "MPI_Irecv", source=source, tag=3, request=7, site="ring.c:9",
+                         **world)
+            asked = {"request": 8} if how == "MPI_Isend" else {}
+            text += call(rank + 1, begun + 200, begun + 300 if asked else sent, how, dest=to, tag=3, site="ring.c:10",
+                         **asked, **world)
+            if asked:
+                text += call(rank + 1, begun + 400, sent, "MPI_Wait", request=8, site="ring.c:11")
+            text += call(rank + 1, sent + 100, end, "MPI_Wait", request=7, site="ring.c:12")
+        at = max(comes) + 200_000
+    for tid in range(1, 4):
+        text += call(tid, at + 5 * MS, at + 6 * MS, "MPI_Finalize")
+    return text, at
+
+
+@pytest.mark.parametrize("how", ["MPI_Sendrecv", "MPI_Send", "MPI_Isend"])
+def test_who_is_sent_to_comes_late(tmp_path, how):
+    """Large messages go when the receiver is there: who sends waits for it, too."""
+    text, end = exchanges(True, how)
+    assert near(gain(tmp_path, text, "delay"), end - exchanges(False, how)[1])

@@ -10,7 +10,7 @@
 #include "util/utf8.h"
 
 #define PROCESSES_SHOWN 8
-#define QUIET_PART 100  /* of the time observed: threads that ran less are not worth a line's room */
+#define QUIET_PART 100   /* of the time observed: threads that ran less are not worth a line's room */
 #define COMMAND_LEAST 20 /* columns: in less it would say nothing */
 
 /* On a terminal, what fits into the line; columns: of it that are taken. */

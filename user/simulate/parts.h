@@ -654,6 +654,9 @@ int relations_pass(struct sim *sim, uint32_t thread, uint64_t time, struct calle
 bool relations_free_of_lock(const struct sim *sim, const struct op *op, enum scenario s);
 /* The send was going on when its receive began: it has waited for that. */
 bool relations_send_waits(const struct sim *sim, const struct op *op, const struct half *send);
+/* What others would give is asked for: a send's end is found when it is known whether it waited for its receiver, and
+ * of one that did it moves with the receiver. */
+bool relations_delay_sends(const struct sim *sim);
 
 /* efficiency.c */
 void efficiency_before(const struct sim *sim, struct efficiencies *efficiencies);

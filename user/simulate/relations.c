@@ -486,6 +486,11 @@ bool relations_send_waits(const struct sim *sim, const struct op *op, const stru
 	return sim->teller && other && other->start > op->start && other->start < op->end;
 }
 
+bool relations_delay_sends(const struct sim *sim)
+{
+	return sim->teller && sim->teller->nreliefs;
+}
+
 /* --- a whole recording ------------------------------------------------------------ */
 
 static const struct simulation as_it_was = { .path = "", .input = -1, .output = -1, .plugin = "same" };

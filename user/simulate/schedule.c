@@ -83,7 +83,7 @@ static int reach(struct sim *sim, struct op *op)
 		reach_half(sim, op, op->send);
 		if (!op->send->sync)
 			op->send->sync = ask_synchronous(sim, op->send);
-		if (!op->send->sync || op->send->begins)
+		if (op->send->begins || (!op->send->sync && !relations_delay_sends(sim)))
 			error = ask_send(sim, op);
 	}
 	if (op->recv)
@@ -227,7 +227,8 @@ static int end_wait(struct sim *sim, struct op *op)
 	for (unsigned i = 0; i < op->nhalves; i++) {
 		struct half *half = op->halves[i];
 
-		if (half->is_send && !half->sync)
+		if (half->is_send && !half->sync &&
+		    !(relations_delay_sends(sim) && relations_send_waits(sim, op, half)))
 			continue;
 		if (half->alone) {
 			alone++;
@@ -255,8 +256,33 @@ static int end_wait(struct sim *sim, struct op *op)
 	return ask_alone(sim, op);
 }
 
+/* Its end was left open when it began: here it is known whether it waited. */
+static bool is_delayed(const struct sim *sim, const struct op *op)
+{
+	return op->send && !op->send->asked && !op->send->sync && !op->send->begins && relations_delay_sends(sim) &&
+	       !relations_send_waits(sim, op, op->send);
+}
+
+/* It ends with what came last, of whom it receives from and whom it waited for to send to: as a wait for both does. */
+static int end_exchange(struct sim *sim, struct op *op)
+{
+	struct half *halves[2];
+	unsigned count = 0;
+
+	if (op->recv && !op->recv->alone)
+		halves[count++] = op->recv;
+	if (op->send && !op->send->alone && relations_send_waits(sim, op, op->send))
+		halves[count++] = op->send;
+	ask_wait_for(sim, op, halves, count);
+	return count == 2 ? ask_wait(sim, op, halves, count) : end_point_to_point(sim, op);
+}
+
 static int end_op(struct sim *sim, struct op *op)
 {
+	int error = is_delayed(sim, op) ? ask_send(sim, op) : 0;
+
+	if (error)
+		return error;
 	if (op->nposts)
 		return ask_posted(sim, op);
 	switch (op->kind) {
@@ -274,8 +300,11 @@ static int end_op(struct sim *sim, struct op *op)
 			return op->send ? 0 : ask_alone(sim, op);
 		}
 		return end_point_to_point(sim, op);
-	case KIND_RECV:
 	case KIND_EXCHANGE:
+		if (!op->facts->begins && relations_delay_sends(sim))
+			return end_exchange(sim, op);
+		/* fall through */
+	case KIND_RECV:
 		return op->facts->begins ? ask_alone(sim, op) : end_point_to_point(sim, op);
 	case KIND_WAIT:
 		return end_wait(sim, op);
