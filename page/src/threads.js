@@ -41,15 +41,11 @@ function spoken(times, whole) {
 function line(app, people, thread, longest) {
   const times = timesOf(thread);
   const name = people.thread(thread);
+  const start = people.processes.get(thread.pid)?.start_ns ?? people.start;
   return h(
     'li',
     {},
-    link(
-      app,
-      { ...thread, start_ns: people.start, end_ns: people.start + thread.wall_ns },
-      name,
-      `Show ${name} in the timeline`,
-    ),
+    link(app, { ...thread, start_ns: start, end_ns: start + thread.wall_ns }, name, `Show ${name} in the timeline`),
     h(
       'div',
       { class: 'track' },

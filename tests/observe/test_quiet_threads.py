@@ -112,6 +112,8 @@ def told(recording):
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     process, = report["processes"]
+    end = process["end_ns"] or report["recording"]["end_ns"]
+    assert {thread["wall_ns"] for thread in report["threads"]} == {end - process["start_ns"]}
     process["observed_ns"] = report["recording"]["end_ns"] - report["recording"]["start_ns"]
     return process, gaspbpf.run("report", "--section", "processes", recording).stdout
 

@@ -100,6 +100,8 @@ static void put_processes(void *state, const struct report *r, struct json *j)
 		json_key_int_known(j, "status", p->exit_code, p->has_exit);
 		json_key_string(j, "job", p->job);
 		json_key_string(j, "node", process_node(r->d, i));
+		json_key_uint_known(j, "start_ns", p->start, p->start);
+		json_key_uint_known(j, "end_ns", p->end, p->end);
 		json_key_uint(j, "quiet_threads", p->quiet);
 		json_key_uint(j, "quiet_run_ns", p->quiet_run);
 		json_key_bool(j, "others", p->others);
