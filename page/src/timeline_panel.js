@@ -56,8 +56,7 @@ export function arrowsOf({ arrows, calls, facts }, lane, i) {
   if (!arrows) return { into, from };
   const begin = calls.start[i],
     end = begin + calls.duration[i];
-  const own = (time) =>
-    [time - 0.5, time + 0.5].some((at) => inProgress(calls, facts.lanes[lane], at)[0] === i);
+  const own = (time) => [time - 0.5, time + 0.5].some((at) => inProgress(calls, facts.lanes[lane], at)[0] === i);
   const first = lowerBound(arrows.toTime, begin, 0, arrows.n);
   for (let k = first; k < arrows.n && arrows.toTime[k] <= end; k++)
     if (arrows.toLane[k] === lane && own(arrows.toTime[k])) into.push(k);
@@ -75,8 +74,7 @@ export function arrowsOf({ arrows, calls, facts }, lane, i) {
 
 export const button = (text, click, label) =>
   element('button', { type: 'button', 'aria-label': label, on: { click } }, text);
-export const row = (name, ...value) =>
-  element('div', {}, element('dt', {}, name), element('dd', {}, ...value));
+export const row = (name, ...value) => element('div', {}, element('dt', {}, name), element('dd', {}, ...value));
 
 /** In place of that command. */
 export const NOT_KEPT =
@@ -115,13 +113,13 @@ const endsIn = ({ arrows, calls, facts }, k) =>
   inProgress(calls, facts.lanes[arrows.toLane[k]], arrows.toTime[k] - 0.5)[0] ?? -1;
 
 /**
- * How long the call that an arrow ends in had waited by then, ns: { of: the call, ns }. The wait begins with the call.
- * null: the call is not in this file.
+ * How long the call that an arrow ends in waited for who it comes from, ns: { of: the call, ns }. From its begin until
+ * that one came: sent, arrived or let go. null: the call is not in this file.
  */
 export function waitOf(data, k, of = endsIn(data, k)) {
   if (of < 0) return null;
   const { start, duration } = data.calls;
-  return { of, ns: Math.max(0, Math.min(data.arrows.toTime[k], start[of] + duration[of]) - start[of]) };
+  return { of, ns: Math.max(0, Math.min(data.arrows.fromTime[k], start[of] + duration[of]) - start[of]) };
 }
 
 /** What an arrow tells of a wait: `into` is the call that is told of if the arrow ends in it, else -1. */
@@ -132,21 +130,20 @@ export function waitText(data, k, into = -1) {
   if (into >= 0) {
     const { ns } = waitOf(data, k, into),
       rest = calls.duration[into] - ns;
+    if (ns === 0) return `did not wait for ${lane(arrows.fromLane[k])} (${kind}), who came before it began`;
     const text = `waited ${format.time(ns)} for ${lane(arrows.fromLane[k])} (${kind})`;
     return rest > ns ? `${text}: most of the call, ${format.time(rest)}, is not this wait` : text;
   }
   const wait = waitOf(data, k),
     who = lane(arrows.toLane[k]);
-  return wait
-    ? `${who} waited ${format.time(wait.ns)} (${kind})`
-    : `${who} (${kind}; its call is not in this file)`;
+  if (wait?.ns === 0) return `${who} did not wait (${kind}): it came later`;
+  return wait ? `${who} waited ${format.time(wait.ns)} (${kind})` : `${who} (${kind}; its call is not in this file)`;
 }
 
 function arrowRows(data, indices, into, app) {
   const { arrows } = data;
   const one = (k) => {
-    const [lane, time] =
-      into < 0 ? [arrows.toLane[k], arrows.toTime[k] - 1] : [arrows.fromLane[k], arrows.fromTime[k]];
+    const [lane, time] = into < 0 ? [arrows.toLane[k], arrows.toTime[k] - 1] : [arrows.fromLane[k], arrows.fromTime[k]];
     const text = waitText(data, k, into);
     return element(
       'li',
@@ -171,9 +168,7 @@ export function showCall(panel, data, i, app) {
   const own = ownTime(calls, lane, i);
   const length = facts.length;
   const sums = new Float64Array(facts.groups.length);
-  const left = Math.round(
-    addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums),
-  );
+  const left = Math.round(addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums));
   const up = calls.parent[i];
   const queue = queueAt(data.queues, at, calls.start[i] + calls.duration[i] / 2);
   fill(
@@ -299,8 +294,8 @@ function splitTable(data, { sums, own, about }, span, some, app) {
           'tr',
           {},
           element('th', { scope: 'row' }, app.swatch(group), ` ${plain(name)}`),
-          ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map(
-            (text) => element('td', {}, text),
+          ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map((text) =>
+            element('td', {}, text),
           ),
         ),
       ),
@@ -354,9 +349,7 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
         element(
           'p',
           {},
-          ...(command
-            ? [`All ${termsOf(data.facts).many} of it: `, ...copyable(command, app).nodes]
-            : [NOT_KEPT]),
+          ...(command ? [`All ${termsOf(data.facts).many} of it: `, ...copyable(command, app).nodes] : [NOT_KEPT]),
         ),
       ),
     ),
@@ -387,8 +380,6 @@ export function hints(data, lane, time, i) {
   if (!lines.length) lines.push('in no observed call');
   const queue = queueAt(data.queues, lane, time);
   if (queue) lines.push(queueText(queue));
-  lines.push(
-    `${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6), facts.length)}`,
-  );
+  lines.push(`${plain(facts.lanes[lane].name)}, ${format.moment(time, Math.max(1, facts.length / 1e6), facts.length)}`);
   return lines;
 }

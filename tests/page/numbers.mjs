@@ -145,7 +145,7 @@ whole.forEach((ns, g) => near(ns, parts[g]));
   );
 }
 
-// A wait is told from the begin of its call on: of 500 ns until the arrow came, or of less than half of the call.
+// A wait is from the begin of its call until the other one comes: of 500 ns, of less than half of the call, or of none.
 {
   const lanes = [0, 1].map((at) => ({ ...facts.lanes[at], name: `rank ${at}`, first: at, calls: 1 }));
   const two = {
@@ -157,7 +157,10 @@ whole.forEach((ns, g) => near(ns, parts[g]));
   assert.deepEqual(waitOf(two, 0), { of: 1, ns: 500 });
   assert.equal(waitText(two, 0, 1), 'waited 500 ns for rank 0 (message)');
   assert.equal(waitText(two, 0), 'rank 1 waited 500 ns (message)');
-  assert.match(waitText(two, 1, 1), /^waited 20 ns for rank 0 .*: most of the call, 500 ns, is not this wait$/);
+  assert.match(waitText(two, 1, 1), /^waited 10 ns for rank 0 .*: most of the call, 510 ns, is not this wait$/);
+  two.arrows.fromTime[1] = 390;
+  assert.equal(waitText(two, 1, 1), 'did not wait for rank 0 (message), who came before it began');
+  assert.equal(waitText(two, 1), 'rank 1 did not wait (message): it came later');
   two.arrows.toTime[0] = 950;
   assert.match(waitText(two, 0), /not in this file/);
 }
