@@ -121,27 +121,43 @@ static int take_place(const struct writer *w, const char *name)
 	return error;
 }
 
-/* Folders first: what they are depends on whether the output is there. */
-static int each_entry(struct writer *w, int (*act)(const struct writer *w, const char *name), bool folders)
+/* What was written, as one folder: opened once, so that no lack of memory comes between its entries. NULL: no memory.
+ */
+static DIR *open_own(const struct writer *w)
 {
-	int fd = dup(w->own), error = 0;
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	int fd = dup(w->own);
+	DIR *own = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!own && fd >= 0)
+		close(fd);
+	return own;
+}
+
+static int each_of(const struct writer *w, DIR *own, int (*act)(const struct writer *w, const char *name), bool folders)
+{
 	struct dirent *entry;
 	struct stat found;
+	int error = 0;
 
-	if (!folder) {
-		if (fd >= 0)
-			close(fd);
-		return -ENOMEM;
-	}
-	rewinddir(folder);
-	while (!error && (entry = readdir(folder))) {
+	rewinddir(own);
+	while (!error && (entry = readdir(own))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
 		    fstatat(w->own, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(found.st_mode) == folders)
 			continue;
 		error = act(w, entry->d_name);
 	}
-	closedir(folder);
+	return error;
+}
+
+/* Folders first: what they are depends on whether the output is there. */
+static int each_entry(const struct writer *w, int (*act)(const struct writer *w, const char *name))
+{
+	DIR *own = open_own(w);
+	int error = own ? each_of(w, own, act, true) : -ENOMEM;
+
+	error = error ?: each_of(w, own, act, false);
+	if (own)
+		closedir(own);
 	return error;
 }
 
@@ -156,8 +172,7 @@ static void clean_up(struct writer *w)
 {
 	if (w->own < 0)
 		return;
-	each_entry(w, drop, true);
-	each_entry(w, drop, false);
+	each_entry(w, drop);
 	unlinkat(w->beside, w->name, AT_REMOVEDIR);
 }
 
@@ -224,9 +239,9 @@ static int write_own(struct writer *w)
 	if (!error)
 		error = w->exporter->write(recording, w->own, w->spare, w->path);
 	if (!error)
-		error = each_entry(w, may_take_place, true) ?: each_entry(w, may_take_place, false);
+		error = each_entry(w, may_take_place);
 	if (!error)
-		error = each_entry(w, take_place, true) ?: each_entry(w, take_place, false);
+		error = each_entry(w, take_place);
 	return error;
 }
 
