@@ -13,7 +13,7 @@ pytestmark = pytest.mark.alone  # the runtimes of all of the machine are probed
 
 NOBODY = "no-such-program-anywhere"
 AT_ONCE = {"all": None, "pid": "1", "comm": "x*", "cgroup": "/none", "user": "nobody", "slurm-job": "4711",
-           "listen": "0", "max-series": "77", "verbose": None}
+           "launched-from": "10.0.0.1:4711", "listen": "0", "max-series": "77", "verbose": None}
 LATER = {"max-overhead": "3%", "max-processes": "99", "lazy": None, "unprivileged": None, "linger": "5m",
          "interval": "7s", "duration": "9h", "output": "/var/tmp", "json": None,
          "quiet": None, "models": "shmem", "model-file": "{models}/upc.model", "build": "upc=struct",

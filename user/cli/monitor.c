@@ -376,8 +376,8 @@ static int options_read(struct options *o, int argc, char **argv, bool again)
 }
 
 /* What a file that is read again changes at once. */
-static const char *const at_once[] = { "all", "pid",    "comm",       "cgroup",  "user", "slurm-job",
-				       "job", "listen", "max-series", "verbose", NULL };
+static const char *const at_once[] = { "all",           "pid", "comm",   "cgroup",     "user",    "slurm-job",
+				       "launched-from", "job", "listen", "max-series", "verbose", NULL };
 
 static void say_changes(const struct options *was, const struct options *now)
 {
