@@ -6,8 +6,8 @@
  * and, between them, the program's own work. A call that may depend on other threads is an *operation*; what it
  * depends on is found from recorded times and order alone, when it is fed: messages are matched (match.c), collective
  * operations put together (group.c), locks handed on (lock.c). The schedule (schedule.c) then goes through each
- * thread's items as far as all they depend on is reached, asks the plug-in for ends (end_times.c), and writes the calls
- * at their new times (output.c).
+ * thread's items as far as all they depend on is reached (op.c), asks the plug-in for ends (end_times.c), and writes
+ * the calls at their new times (output.c).
  *
  * What an operation waits for does not depend on times, so several scenarios are computed in one go: what the
  * plug-in says, and, for the efficiencies, the ideal network with the recorded work and with the plug-in's.
@@ -551,6 +551,12 @@ int feed_gap(void *context, const struct definitions *d, const struct gap *gap);
 int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control);
 void row_pop(struct sim *sim, struct row *row);
 void op_free(struct sim *sim, struct op *op);
+
+/* op.c: it has begun, and its new start is final; it can end; its new end; it ends as recorded. 0 or -errno. */
+int op_reach(struct sim *sim, struct op *op);
+bool op_is_ready(struct sim *sim, struct op *op);
+int op_end(struct sim *sim, struct op *op);
+void op_give_up(struct sim *sim, struct op *op);
 
 /* schedule.c */
 void schedule_wake(struct sim *sim, uint32_t thread);
