@@ -5,6 +5,7 @@
  * 48 bytes are 64 characters, and so much is put into a heap at once.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/page/page.h"
@@ -98,6 +99,23 @@ int block_end(struct block *b)
 		deflateEnd(&b->zip);
 	b->open = false;
 	return b->error;
+}
+
+int block_json(struct block *b, struct spool *spool, void (*put)(struct json *j, const void *context),
+	       const void *context)
+{
+	struct json *j = malloc(sizeof(*j));
+	int error, ended;
+
+	if (!j)
+		return -ENOMEM;
+	block_begin(b, spool);
+	json_init(j, block_put, b, false);
+	put(j, context);
+	error = json_finish(j);
+	ended = block_end(b);
+	free(j);
+	return error ? error : ended;
 }
 
 void block_free(struct block *b)

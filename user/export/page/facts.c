@@ -2,8 +2,6 @@
 /*
  * facts.c - what the page's blocks are of: names and numbers, as JSON.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "export/arrows.h"
 #include "export/call.h"
@@ -92,18 +90,26 @@ static void put_lane(struct json *j, const struct survey *s, const struct page_l
 	json_end_object(j);
 }
 
-static void put_facts(struct json *j, const struct drawing *g, const struct page_arrows *arrows, const char *recording,
-		      uint64_t limit)
+struct facts {
+	const struct drawing *drawing;
+	const struct page_arrows *arrows;
+	const char *recording;
+	uint64_t limit;
+};
+
+static void put_facts(struct json *j, const void *context)
 {
+	const struct facts *facts = context;
+	const struct drawing *g = facts->drawing;
 	const struct survey *s = g->survey;
 
 	json_object(j);
 	json_key_uint(j, "format", PAGE_FORMAT);
 	json_key_string(j, "gaspbpf", GASPBPF_VERSION);
-	json_key_string(j, "recording", recording);
+	json_key_string(j, "recording", facts->recording);
 	json_key_uint(j, "start_ns", s->start);
 	json_key_uint(j, "end_ns", s->end);
-	put_counts(j, g, arrows, limit);
+	put_counts(j, g, facts->arrows, facts->limit);
 	put_kinds(j);
 	put_events(j, g);
 	json_newline(j);
@@ -124,16 +130,7 @@ static void put_facts(struct json *j, const struct drawing *g, const struct page
 int facts_make(struct block *block, struct spool *spool, const struct drawing *g, const struct page_arrows *arrows,
 	       const char *recording, uint64_t limit)
 {
-	struct json *j = malloc(sizeof(*j));
-	int error, ended;
+	const struct facts facts = { g, arrows, recording, limit };
 
-	if (!j)
-		return -ENOMEM;
-	block_begin(block, spool);
-	json_init(j, block_put, block, false);
-	put_facts(j, g, arrows, recording, limit);
-	error = json_finish(j);
-	ended = block_end(block);
-	free(j);
-	return error ? error : ended;
+	return block_json(block, spool, put_facts, &facts);
 }

@@ -173,37 +173,36 @@ static int in_order(const void *a, const void *b)
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
-static int put_all(struct json *j, struct page_levels *l, uint64_t start)
+struct levels {
+	const struct page_levels *all;
+	uint64_t start;
+};
+
+static void put_all(struct json *j, const void *context)
 {
+	const struct levels *levels = context;
+	const struct page_levels *l = levels->all;
+
 	json_object(j);
 	json_key_uint(j, "slot_ns", l->slots.width);
 	json_key_uint(j, "left_out", l->beyond);
 	json_key(j, "series");
 	json_array(j);
 	for (size_t i = 0; i < l->count; i++)
-		put_level(j, l, l->all[i], start);
+		put_level(j, l, l->all[i], levels->start);
 	json_end_array(j);
 	json_end_object(j);
-	return json_finish(j);
 }
 
 int page_levels_end(struct page_levels *l, uint64_t start, struct block *block, struct spool *spool)
 {
-	struct json *j;
-	int error = l->error, ended;
+	const struct levels levels = { l, start };
+	int error = l->error;
 
 	for (size_t i = 0; i < l->count && !error; i++)
 		error = series_end(&l->slots, &l->all[i]->values, l->all[i]);
 	if (error || !l->count)
 		return error;
-	j = malloc(sizeof(*j));
-	if (!j)
-		return -ENOMEM;
 	qsort(l->all, l->count, sizeof(struct level *), in_order);
-	block_begin(block, spool);
-	json_init(j, block_put, block, false);
-	error = put_all(j, l, start);
-	ended = block_end(block);
-	free(j);
-	return error ? error : ended;
+	return block_json(block, spool, put_all, &levels);
 }

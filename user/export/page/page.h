@@ -42,6 +42,9 @@ void block_begin(struct block *block, struct spool *spool);
 int block_put(void *block, const char *data, size_t size);
 /* 0 or the first -errno. */
 int block_end(struct block *block);
+/* All of a block: what put writes. 0 or -errno; block_free() after either. */
+int block_json(struct block *block, struct spool *spool, void (*put)(struct json *j, const void *context),
+	       const void *context);
 void block_free(struct block *block);
 
 /* --- threads (survey.c) ----------------------------------------------------- */

@@ -155,13 +155,22 @@ static int find_parts(const struct page_path *p, struct part **parts, size_t *co
 	return 0;
 }
 
-static void put_parts(const struct survey *s, struct json *j, const struct part *parts, size_t count)
+struct parts {
+	const struct survey *survey;
+	const struct part *list;
+	size_t count;
+};
+
+static void put_parts(struct json *j, const void *context)
 {
+	const struct parts *parts = context;
+	const struct survey *s = parts->survey;
+
 	json_object(j);
 	json_key(j, "parts");
 	json_array(j);
-	while (count--) {
-		const struct part *part = &parts[count];
+	for (size_t i = parts->count; i--;) {
+		const struct part *part = &parts->list[i];
 
 		if (s->first[part->thread] == NO_INDEX)
 			continue; /* it is not shown */
@@ -175,22 +184,6 @@ static void put_parts(const struct survey *s, struct json *j, const struct part 
 	json_end_object(j);
 }
 
-static int pack(struct page_path *p, struct spool *spool, const struct part *parts, size_t count)
-{
-	struct json *j = malloc(sizeof(*j));
-	int error, ended;
-
-	if (!j)
-		return -ENOMEM;
-	block_begin(&p->block, spool);
-	json_init(j, block_put, &p->block, false);
-	put_parts(p->survey, j, parts, count);
-	error = json_finish(j);
-	ended = block_end(&p->block);
-	free(j);
-	return error ? error : ended;
-}
-
 int page_path_end(struct page_path *p, const struct definitions *whole, struct spool *spool)
 {
 	struct part *parts = NULL;
@@ -201,7 +194,7 @@ int page_path_end(struct page_path *p, const struct definitions *whole, struct s
 	error = p->too_many ? 0 : find_parts(p, &parts, &count);
 	if (!error && count && count <= PARTS_MOST) {
 		p->known = true;
-		error = pack(p, spool, parts, count);
+		error = block_json(&p->block, spool, put_parts, &(struct parts){ p->survey, parts, count });
 	}
 	free(parts);
 	free(p->nodes);

@@ -448,20 +448,17 @@ static int put_cells(struct page_tasks *t, struct block *block, struct spool *sp
 }
 
 struct listing {
+	const struct page_tasks *tasks;
 	const uint32_t *kinds, *lanes, *places;
 	size_t nkinds, nlanes;
 	struct listed sites;
 };
 
-static int put_list(const struct page_tasks *t, struct block *block, struct spool *spool, const struct listing *l)
+static void put_list(struct json *j, const void *context)
 {
-	struct json *j = malloc(sizeof(*j));
-	int error, ended;
+	const struct listing *l = context;
+	const struct page_tasks *t = l->tasks;
 
-	if (!j)
-		return -ENOMEM;
-	block_begin(block, spool);
-	json_init(j, block_put, block, false);
 	json_object(j);
 	json_key_uint(j, "start_ns", t->start);
 	json_key_uint(j, "end_ns", t->end);
@@ -473,10 +470,6 @@ static int put_list(const struct page_tasks *t, struct block *block, struct spoo
 	listed_json(&l->sites, j);
 	put_lanes(j, t, l->lanes, l->nlanes, l->places);
 	json_end_object(j);
-	error = json_finish(j);
-	ended = block_end(block);
-	free(j);
-	return error ? error : ended;
 }
 
 static int put_all(struct page_tasks *t, const uint32_t *places, const uint32_t *lane_of, struct listing *l,
@@ -492,12 +485,12 @@ static int put_all(struct page_tasks *t, const uint32_t *places, const uint32_t 
 	error = put_tasks(t, &blocks->calls, spool, places, &l->sites);
 	if (!error)
 		error = put_cells(t, &blocks->bins, spool, l->lanes, l->nlanes);
-	return error ? error : put_list(t, &blocks->list, spool, l);
+	return error ? error : block_json(&blocks->list, spool, put_list, l);
 }
 
 int page_tasks_end(struct page_tasks *t, const uint32_t *places, struct page_task_blocks *blocks, struct spool *spool)
 {
-	struct listing l = { .places = places };
+	struct listing l = { .tasks = t, .places = places };
 	uint32_t *kinds, *lanes, *lane_of;
 	int error = t->error;
 
