@@ -9,6 +9,7 @@ import pytest
 
 import clusters
 import gaspbpf
+import nodes
 
 NAMES = ["one", "two"]
 
@@ -28,16 +29,10 @@ exec unshare --mount sh -c 'mount -t tmpfs none "$1" && exec sh -c "$2"' sh HIDD
 
 @pytest.fixture
 def running(job, tmp_path):
-    """The jobs, by node, and an environment in which `ssh` is ours."""
     (tmp_path / "shared").mkdir()
     (tmp_path / "own").mkdir()
-    (tmp_path / "ssh").write_text(SSH.replace("HIDDEN", str(tmp_path / "shared")).replace("OWN", str(tmp_path / "own")))
-    (tmp_path / "ssh").chmod(0o755)
-    jobs = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
-            for rounds, name in enumerate(NAMES)}
-    for each in jobs.values():
-        each.wait_ready()
-    return jobs, {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GASPBPF_OTHERS": "ignore"}
+    ssh = SSH.replace("HIDDEN", str(tmp_path / "shared")).replace("OWN", str(tmp_path / "own"))
+    return nodes.threads_on(job, tmp_path, NAMES, ssh)
 
 
 def start(observe, running, tmp_path, *options):
@@ -69,8 +64,8 @@ def test_recordings_come_from_nodes_that_do_not_see_the_folder(running, observe,
     status, _, errors = observer.stop()
     assert status == 0, errors
     assert ("shared/run.gasp.nodes is not here" in errors) == (not options)
-    nodes, report = by_node(tmp_path / "shared" / "run.gasp")
-    assert sorted(nodes) == sorted(NAMES) and not any(node["cut"] for node in nodes.values())
+    told, report = by_node(tmp_path / "shared" / "run.gasp")
+    assert sorted(told) == sorted(NAMES) and not any(node["cut"] for node in told.values())
     assert report["loss"]["calls"] == sum(calls_of(work) for work in running[0].values())
     assert os.listdir(tmp_path / "shared") == ["run.gasp"] and os.listdir(tmp_path / "own") == []
 

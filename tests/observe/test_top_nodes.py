@@ -18,14 +18,7 @@ NAMES = ["one", "two", "three"]
 
 @pytest.fixture
 def running(job, tmp_path):
-    """The jobs, by node, and an environment in which `ssh` is ours."""
-    (tmp_path / "ssh").write_text(nodes.SSH)
-    (tmp_path / "ssh").chmod(0o755)
-    jobs = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
-            for rounds, name in enumerate(NAMES)}
-    for each in jobs.values():
-        each.wait_ready()
-    return jobs, {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GASPBPF_OTHERS": "ignore"}
+    return nodes.threads_on(job, tmp_path, NAMES)
 
 
 def top(observe, environment, hosts, *options):

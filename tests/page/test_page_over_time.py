@@ -3,18 +3,16 @@
 
 In Chromium and Firefox, each with what it must say worked out from the text that the recording is made of.
 """
-import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
 import composed
 import gaspbpf
+from browsing import look
 
 pytestmark = pytest.mark.files
-LOOKS = gaspbpf.TOP / "tests" / "page" / "looks.mjs"
 PROGRAMS = {"chromium": "chromium", "firefox": "firefox-esr"}
 MS = 10**6
 S = 10**9
@@ -35,12 +33,7 @@ def seen_in(browser, folder, text, *looks, options=()):
     if "has no page" in result.stderr:
         pytest.skip(result.stderr)
     assert result.returncode == 0, result.stderr
-    result = subprocess.run(["node", LOOKS, browser, page, *looks], capture_output=True, text=True,
-                            timeout=gaspbpf.PATIENCE)
-    assert result.returncode == 0, result.stderr
-    seen = json.loads(result.stdout)
-    assert seen["requests"] == [] and seen["errors"] == []
-    return seen
+    return look(page, *looks, browser=browser)
 
 
 def barrier(tid, start, end, ranks):

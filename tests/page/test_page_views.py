@@ -16,9 +16,9 @@ import pytest
 
 import composed
 import gaspbpf
+from browsing import look
 
 pytestmark = pytest.mark.files
-LOOKS = gaspbpf.TOP / "tests" / "page" / "looks.mjs"
 MS = 10**6
 RANKS, LATE, STEPS = 8, 2, 30
 EVIL = ("</script><script>window.gaspbpfRun=1</script><img src=x onerror=window.gaspbpfRun=1>\"' "
@@ -73,15 +73,6 @@ def report(recording, *options):
     result = gaspbpf.run("report", recording, *options)
     assert result.returncode == 0, result.stderr
     return result.stdout
-
-
-def look(page, *looks, browser="chromium"):
-    result = subprocess.run(["node", LOOKS, browser, page, *looks], capture_output=True, text=True,
-                            timeout=gaspbpf.PATIENCE)
-    assert result.returncode == 0, result.stderr
-    seen = json.loads(result.stdout)
-    assert seen["requests"] == [] and seen["errors"] == []
-    return seen
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,13 @@ import io
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
 import gaspbpf
+from browsing import look
 
 pytestmark = pytest.mark.files
-LOOKS = gaspbpf.TOP / "tests" / "page" / "looks.mjs"
 SHELL = gaspbpf.TOP / "build" / "page" / "page.html"
 MS = 10**6
 WORTH = ("others wait for it 4 times as much as for each of those who do the same; the waiting is worth 3 equal waits "
@@ -155,15 +154,6 @@ def page_of(folder, of, about=None, calls=None):
     page = folder / "page.html"
     page.write_text(text.replace("<!--gaspbpf:rest-->", block("calls", calls) if calls else ""))
     return page
-
-
-def look(page, *looks):
-    result = subprocess.run(["node", LOOKS, "chromium", page, *looks], capture_output=True, text=True,
-                            timeout=gaspbpf.PATIENCE)
-    assert result.returncode == 0, result.stderr
-    seen = json.loads(result.stdout)
-    assert seen["requests"] == [] and seen["errors"] == []
-    return seen
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 /*
  * facts.c - what the page's blocks are of: names and numbers, as JSON.
  */
-
 #include "export/arrows.h"
 #include "export/call.h"
 #include "export/page/page.h"
