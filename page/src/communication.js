@@ -79,7 +79,7 @@ function byRank(app, people, of) {
 }
 
 function habits(app, people, of) {
-  const who = (row) => (row.rank != null ? people.rank(row.rank) : several(row.processes, 'process', 'processes'));
+  const who = (row) => (row.rank != null ? people.rank(row.rank) : several(row.processes, 'process'));
   return [
     of.small_messages?.length
       ? table(app, {

@@ -46,8 +46,10 @@ export const part = (value, whole, digits = 1) =>
 /** A figure without zeros at its end: for axes. */
 export const short = (text) => text.replace(/\.0+(?= |$)|(\.\d*[1-9])0+(?= |$)/, '$1');
 
+/** ranks, processes */
+export const plural = (noun) => `${noun}${noun.endsWith('s') ? 'es' : 's'}`;
 /** 1 call, 3 calls */
-export const several = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+export const several = (n, one, many = plural(one)) => `${count(n)} ${n === 1 ? one : many}`;
 
 /** a, b, c and 3 more */
 export function some(list, most = 4) {

@@ -171,7 +171,7 @@ class Live {
     document.getElementById('about-job').textContent = [
       message.ended ? 'has ended' : 'runs',
       `watched for ${figures.time(message.since_start_ns)}`,
-      figures.several(message.processes.length, 'process', 'processes'),
+      figures.several(message.processes.length, 'process'),
       figures.several(message.threads.length, 'thread'),
       `${figures.count(loss.delivered)} calls`,
       missing ? `${figures.count(missing)} of them not on the timeline` : 'none lost',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What people call a thread, a place in the source, a part of a run: as the text report does.
-import { part, some } from './figures.js';
+import { part, plural, some } from './figures.js';
 
 /** 0-2, 5 */
 function ranges(ranks, most) {
@@ -83,7 +83,7 @@ export class People {
       tid === pid || tid == null ? (this.processes.get(pid)?.rank ?? rank) : null,
     );
     if (ranks.length > 1 && ranks.every((rank) => rank != null))
-      return `${this.units.get(ranks[0]) ?? 'rank'}s ${ranges(ranks, most)}`;
+      return `${plural(this.units.get(ranks[0]) ?? 'rank')} ${ranges(ranks, most)}`;
     return some(
       (list ?? []).map((who) => this.thread(who)),
       most,

@@ -26,6 +26,8 @@ def test_calls_lines_and_bytes_are_the_jobs(job, observe, tmp_path, rung):
     report = truth.window(running, observe)
     counted = truth.by_event(truth.functions(running), event_of)
     assert len(counted) > 25
+    # It has no word for them: they are called what the runtime calls them.
+    assert {(process["unit"], process["rank"]) for process in report["processes"]} == {("rank", 0), ("rank", 1)}
     rows = [row for row in report["events"] if row["model"] == "hdf5"]
     assert {row["name"]: row["calls"] for row in rows} == {name: count["calls"] for name, count in counted.items()}
     assert not any(row["inner"]["calls"] for row in rows)
@@ -106,15 +108,20 @@ int main(void)
 """
 
 
+def make_job(folder, source):
+    """LATER's library and program."""
+    (folder / "later.c").write_text(LATER)
+    gaspbpf.compile_c(folder / "later.c", folder / "libhdf5.so", "-O1", "-DLIBRARY", "-shared", "-fPIC",
+                      "-Wl,-soname,libhdf5.so.310")
+    (folder / "libhdf5.so.310").symlink_to("libhdf5.so")
+    gaspbpf.compile_c(folder / source, folder / "job", "-O1", "-g", f"-L{folder}", f"-Wl,-rpath,{folder}",
+                      "-Wl,--no-as-needed", "-lhdf5")
+
+
 def test_calls_that_later_versions_have(tmp_path):
     """Debian's HDF5 has none of these: a library that stands in its place, with the arguments that their documents
     say. They come behind the caller's file, function and line."""
-    (tmp_path / "later.c").write_text(LATER)
-    gaspbpf.compile_c(tmp_path / "later.c", tmp_path / "libhdf5.so", "-O1", "-DLIBRARY", "-shared", "-fPIC",
-                      "-Wl,-soname,libhdf5.so.310")
-    (tmp_path / "libhdf5.so.310").symlink_to("libhdf5.so")
-    gaspbpf.compile_c(tmp_path / "later.c", tmp_path / "job", "-O1", "-g", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}",
-                      "-Wl,--no-as-needed", "-lhdf5")
+    make_job(tmp_path, "later.c")
     out = gaspbpf.run("-q", "-m", "hdf5", "-o", tmp_path / "x.gasp", "--", tmp_path / "job")
     assert out.returncode == 0, out.stderr
     gaspbpf.run("export", tmp_path / "x.gasp", "-o", tmp_path / "x.json")
@@ -136,3 +143,33 @@ def test_calls_that_later_versions_have(tmp_path):
     report = json.loads(gaspbpf.run("report", "--json", tmp_path / "x.gasp").stdout)
     assert {row["name"] for row in report["events"] if row["calls_without_bytes"]} == {
         "GASP_H5_DREAD", "GASP_H5_DWRITE", "GASP_H5_DREAD_MULTI", "GASP_H5_DWRITE_MULTI"}
+
+
+LAYER = """
+model    layer
+language LAYER
+numbers  0x100
+library  program
+unit     image
+rank     env PMI_RANK
+rank     plus 1
+event WORK  both()  "layer_work()"
+WORK  function  void layer_work(void)
+"""
+LAYER_WORK = """__attribute__((noipa)) void layer_work(void) { }
+int main(void)
+{
+	layer_work();"""
+
+
+def test_the_layer_that_has_a_word_for_ranks_counts(tmp_path):
+    """Whatever the numbers of its events are."""
+    (tmp_path / "layer.model").write_text(LAYER)
+    (tmp_path / "layer.c").write_text(LATER.replace("int main(void)\n{", LAYER_WORK))
+    make_job(tmp_path, "layer.c")
+    for models, unit, rank in ("layer,hdf5", "image", 4), ("hdf5", "rank", 3):
+        out = gaspbpf.run("-q", "--model-file", tmp_path / "layer.model", "-m", models, "-o", tmp_path / "x.gasp", "--",
+                          tmp_path / "job", env={"PMI_RANK": "3"})
+        assert out.returncode == 0, out.stderr
+        process, = json.loads(gaspbpf.run("report", "--json", tmp_path / "x.gasp").stdout)["processes"]
+        assert (process["unit"], process["rank"]) == (unit, rank)

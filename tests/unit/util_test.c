@@ -362,6 +362,9 @@ static void times_and_sizes_are_readable(void **state)
 	assert_string_equal(format_count(b, 7), "7");
 	assert_string_equal(format_count(b, 1234567), "1,234,567");
 	assert_string_equal(format_count(b, UINT64_MAX), "18,446,744,073,709,551,615");
+	assert_string_equal(plural_ending("rank"), "s");
+	assert_string_equal(plural_ending("process"), "es");
+	assert_string_equal(plural_ending(""), "s");
 	assert_string_equal(format_rate(b, 12345), "12.3 k/s");
 	assert_string_equal(format_rate(b, 0), "0.0/s");
 	assert_string_equal(format_rate(b, 999999), "1.0 M/s");

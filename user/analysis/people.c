@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/format.h"
 
 #define NAMES_MOST 3     /* of threads that are told by name */
 #define CLEARLY_MORE 1.5 /* times its share */
@@ -102,12 +103,12 @@ static bool put_ranks(const struct definitions *d, const struct people *people, 
 	unsigned ranges = 0, times;
 	long rank = next_rank(d, people, -1, &times), last;
 
-	at = snprintf(text, room, "%.20s%s ", unit, count == 1 ? "" : "s");
+	at = snprintf(text, room, "%.20s%s ", unit, count == 1 ? "" : plural_ending(unit));
 	for (; rank != LONG_MAX && at < room; told++) {
 		long first = rank;
 
 		if (++ranges > RANGES_MOST || told > RANKS_MOST) {
-			snprintf(text, room, "%zu %.20ss", count, unit);
+			snprintf(text, room, "%zu %.20s%s", count, unit, plural_ending(unit));
 			return true;
 		}
 		do {

@@ -121,7 +121,7 @@ struct unseen {
 struct model {
 	char *name;     /* "shmem" */
 	char *language; /* "SHMEM" */
-	char *unit;     /* "PE" */
+	char *unit;     /* "PE"; NULL: it has no word of its own for those that have ranks */
 	char **library; /* globs, NULL-terminated; empty for in_program */
 	char **wrapper; /* globs of libraries that only pass calls on to those, NULL-terminated */
 	char **parts;   /* globs of the runtime's further files, without functions of the model; NULL-terminated */

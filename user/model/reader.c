@@ -74,7 +74,6 @@ static void complete(struct reader *r)
 	model->hooks = model->hooks ? model->hooks : none;
 	model->switches = model->switches ? model->switches : none;
 	model->rank_env = model->rank_env ? model->rank_env : none;
-	model->unit = model->unit ? model->unit : arena_copy(arena, "rank", 4);
 }
 
 static struct model *model_new(struct reader *r)

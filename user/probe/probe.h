@@ -326,8 +326,8 @@ const char **plan_rank_variables(const struct model_set *models);
 
 /*
  * Which rank of its job the process is: by the model that says so, which is returned; of several runtimes in one
- * process the one with the highest event numbers is the outermost, and its word counts. NULL: none, and *rank is as it
- * was.
+ * process the one with the highest event numbers is the outermost, and its word counts; one that has no word (`unit`),
+ * as a library for files, counts only where there is no other. NULL: none, and *rank is as it was.
  */
 const struct model *plan_rank(const struct plan *plan, const struct process *process, long *rank);
 /* The model, if one says that each thread of the process has a rank of its own, in storage that is not read; else NULL.

@@ -91,24 +91,33 @@ static bool maps_model(const struct plan *plan, const struct model *m, const str
 	return false;
 }
 
+static uint32_t first_number(const struct model *m)
+{
+	return m->nfunctions ? m->functions[0].number : 0;
+}
+
+static bool names_ranks_better(const struct model *m, const struct model *than)
+{
+	if (!m->unit != !than->unit)
+		return m->unit;
+	return first_number(m) >= first_number(than);
+}
+
 const struct model *plan_rank(const struct plan *plan, const struct process *process, long *rank)
 {
 	const struct model *found = NULL;
-	uint32_t highest = 0;
 
 	for (size_t i = 0; i < plan->nchosen; i++) {
 		const struct model *m = plan->chosen[i];
-		uint32_t number = m->nfunctions ? m->functions[0].number : 0;
 		long own;
 
-		if ((found && number < highest) || !maps_model(plan, m, process))
+		if ((found && !names_ranks_better(m, found)) || !maps_model(plan, m, process))
 			continue;
 		own = number_from_environment(m->rank_env, process);
 		if (own < 0)
 			own = number_from_variable(plan, m->rank_symbol, process);
 		if (own < 0)
 			continue;
-		highest = number;
 		*rank = own + m->rank_plus;
 		found = m;
 	}

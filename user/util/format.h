@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define FORMAT_SIZE 32
 
@@ -20,6 +21,14 @@ char *format_rate(char *buffer, double per_second); /* "12.3 k/s" */
 static inline const char *plural(size_t count)
 {
 	return count == 1 ? "" : "s";
+}
+
+/* What makes this word one for several: ranks, processes. */
+static inline const char *plural_ending(const char *word)
+{
+	size_t length = strlen(word);
+
+	return length && word[length - 1] == 's' ? "es" : "s";
 }
 
 /* "10", "10s", "500ms", "2m", "1h" -> ns; a bare number is seconds. 0 or -EINVAL. */
