@@ -362,14 +362,16 @@ def chunks(recording):
         at += 24 + stored
 
 
-def claims(elf, size):
-    """A file whose first packed section says that it becomes so many bytes."""
+def claims(elf, size, packed=None):
+    """A file whose first packed section says that it becomes so many bytes; and that it has so many, packed."""
     out, (sections,), (count,
                        ) = bytearray(elf), struct.unpack_from("<Q", elf, 0x28), struct.unpack_from("<H", elf, 0x3c)
     for at in range(sections, sections + 64 * count, 64):
         flags, _, offset = struct.unpack_from("<3Q", elf, at + 8)
         if flags & 0x800:  # SHF_COMPRESSED
             struct.pack_into("<Q", out, offset + 8, size)
+            if packed:
+                struct.pack_into("<Q", out, at + 32, packed)
             break
     return bytes(out)
 
@@ -377,6 +379,7 @@ def claims(elf, size):
 def found(files, recordings, frames):
     """(target, name, bytes): what was a finding once."""
     yield "dwarf", "packed_claims", claims(files["packed_debug"], 1936029536)
+    yield "dwarf", "packed_beyond", claims(files["packed_debug"], 956301312, 16 << 20)
     flat, head = recordings["job.flat"], recordings["job.flat"][:16]
     beyond = varint(0) + varint(1517915)  # entry 0, of so many bytes that are not there
     first = 1 + 8 + struct.unpack_from("<I", frames, 5)[0]  # the kind of tool, and the frame that tells the run

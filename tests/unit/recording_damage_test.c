@@ -13,6 +13,7 @@
 
 #include <zstd.h>
 
+#include "recording/span_code.h"
 #include "shared/recorded_job.h"
 #include "util/files.h"
 
@@ -271,6 +272,47 @@ static void sums_that_cannot_be(void **state)
 	}
 }
 
+/* Whoever adds times of a recording must not go over the end of the numbers. */
+static void times_that_cannot_be(void **state)
+{
+	static const struct {
+		uint64_t start, end;
+		enum record record;
+	} cases[] = {
+		{ 1, RECORDING_TIME_MOST, RECORD_SPAN },
+		{ 1, RECORDING_TIME_MOST + 1, RECORD_BAD },
+		{ UINT64_MAX - 1, UINT64_MAX, RECORD_BAD },
+		{ 2, 1, RECORD_BAD },
+	};
+	const struct span_bounds bounds = { 1, 1, 0 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct span span = { .site = NO_INDEX, .start = cases[i].start, .end = cases[i].end };
+		const struct gap gap = { .after = cases[i].start, .before = cases[i].end, .count = 1 };
+		struct span_code code = { 0 };
+		uint8_t bytes[2 * RECORD_MOST] = { 0 }, *end;
+		const uint8_t *at = bytes;
+		struct span read;
+		struct gap read_gap;
+		const char *wrong;
+
+		assert_int_equal(span_code_fit(&code, 1, 1), 0);
+		span_code_reset(&code, 0);
+		end = span_encode(&code, bytes, &span);
+		span_code_reset(&code, 0);
+		assert_int_equal(record_decode(&code, &at, end, &bounds, &read, &read_gap, &wrong), cases[i].record);
+		assert_true(cases[i].record != RECORD_BAD || strstr(wrong, "beyond all time"));
+		memset(bytes, 0, sizeof(bytes));
+		span_code_reset(&code, 0);
+		end = gap_encode(&code, bytes, &gap);
+		span_code_reset(&code, 0);
+		at = bytes;
+		if (gap.before > RECORDING_TIME_MOST)
+			assert_int_equal(record_decode(&code, &at, end, &bounds, &read, &read_gap, &wrong), RECORD_BAD);
+		span_code_free(&code);
+	}
+}
+
 static void a_damaged_file_is_read_up_to_the_damage(void **state)
 {
 	struct capture_log log;
@@ -442,6 +484,7 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_recordings),
 		cmocka_unit_test(a_chunk_of_a_newer_writer_is_passed_over),
 		cmocka_unit_test(sums_that_cannot_be),
+		cmocka_unit_test(times_that_cannot_be),
 		cmocka_unit_test(a_damaged_file_is_read_up_to_the_damage),
 		cmocka_unit_test(no_damage_harms),
 	};

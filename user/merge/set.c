@@ -18,7 +18,6 @@
 #include "util/log.h"
 
 #define ROUNDS 4
-#define TIME_MOST (1ull << 62)  /* ns */
 #define REALTIME_DOUBT 20000000 /* ns: by so much CLOCK_REALTIME of two machines may differ */
 #define STEEPEST 0.4            /* what is added never grows or falls faster: times keep their order */
 #define REAL_DRIFT 0.0005       /* no clock drifts more: it was set */
@@ -38,8 +37,8 @@ static bool fits(uint64_t time, int64_t add)
 {
 	int64_t sum;
 
-	return time < TIME_MOST && !__builtin_add_overflow((int64_t)time, add, &sum) && sum > 0 &&
-	       (uint64_t)sum < TIME_MOST;
+	return time < RECORDING_TIME_MOST && !__builtin_add_overflow((int64_t)time, add, &sum) && sum > 0 &&
+	       (uint64_t)sum < RECORDING_TIME_MOST;
 }
 
 static int set_by_realtime(struct merge *m, struct node_clock *clock)

@@ -108,9 +108,10 @@ static const char *read_run_entry(struct recording *r, struct cursor *in)
 		wrong = entry_decode(&fields, run_fields, sizeof(run), &run);
 		if (wrong)
 			return wrong;
-		if (run.end && run.end < run.start) {
+		if ((run.end && run.end < run.start) || run.start > RECORDING_TIME_MOST ||
+		    run.end > RECORDING_TIME_MOST) {
 			entry_free(run_fields, &run);
-			return "the run ends before it starts";
+			return "the run ends before it starts, or beyond all time";
 		}
 		entry_free(run_fields, &r->d.run);
 		r->d.run = run;

@@ -24,6 +24,8 @@
 
 #define NO_INDEX UINT32_MAX
 
+#define RECORDING_TIME_MOST (1ull << 62) /* ns; no call is later: times can be added, and fit an int64_t */
+
 /* Why a process is no part of the job (def_process.left_out). A newer recording may have other reasons. */
 #define LEFT_OUT_LAUNCHER "launcher" /* all that it does is to start others */
 #define LEFT_OUT_BESIDE "beside"     /* it maps no parallel runtime, where others of the job do */

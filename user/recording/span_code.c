@@ -241,6 +241,10 @@ static enum record gap_decode(struct span_code *code, const uint8_t **at, const 
 		*wrong = "a hole refers to no thread";
 		return RECORD_BAD;
 	}
+	if (gap->after > RECORDING_TIME_MOST || gap->before > RECORDING_TIME_MOST) {
+		*wrong = "a hole is beyond all time";
+		return RECORD_BAD;
+	}
 	return RECORD_GAP;
 }
 
@@ -332,8 +336,8 @@ enum record record_decode(struct span_code *code, const uint8_t **from, const ui
 	span->nwords = probe->nwords;
 	for (i = 0; i < span->nwords; i++)
 		span->words[i] = probe->words[i] = get_difference(&at, probe->words[i]);
-	if (span->end < span->start) {
-		*wrong = "a span ends before it starts";
+	if (span->end < span->start || span->end > RECORDING_TIME_MOST) {
+		*wrong = "a span ends before it starts, or beyond all time";
 		return RECORD_BAD;
 	}
 	code->thread = span->thread;
@@ -353,5 +357,6 @@ bool span_is_sound(const struct definitions *d, const struct span *span)
 {
 	return span->thread < d->nthreads && span->probe < d->nprobes &&
 	       (span->site < d->nsites || span->site == NO_INDEX) && span->nwords <= GB_SLOTS &&
-	       span->reason < GB_ENDS && !(span->unread >> GB_SLOTS) && span->end >= span->start;
+	       span->reason < GB_ENDS && !(span->unread >> GB_SLOTS) && span->end >= span->start &&
+	       span->end <= RECORDING_TIME_MOST;
 }

@@ -347,19 +347,22 @@ static int feed_start(struct sim *sim, struct sim_thread *thread, const struct e
 
 static int feed_end(struct sim *sim, struct sim_thread *thread, const struct event *event)
 {
-	struct op *ended = NULL;
+	bool ends = thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level;
 	struct item *item;
 
-	if (thread->feeding && thread->feeding_lane == event->lane && thread->feeding_level == event->level) {
-		ended = thread->feeding;
+	if (ends && thread->feeding == &sim->alone) {
 		thread->feeding = NULL;
-	}
-	if (ended == &sim->alone || (thread->feeding && !sim->writer))
 		return 0;
-	item = row_put(sim, &thread->row, ended ? ITEM_DONE : ITEM_END, event->time, event->lane, 0);
+	}
+	if (thread->feeding && !ends && !sim->writer)
+		return 0;
+	item = row_put(sim, &thread->row, ends ? ITEM_DONE : ITEM_END, event->time, event->lane, 0);
 	if (!item)
 		return -ENOMEM;
-	item->op = ended;
+	if (ends) {
+		item->op = thread->feeding;
+		thread->feeding = NULL;
+	}
 	return 0;
 }
 

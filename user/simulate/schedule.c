@@ -321,7 +321,7 @@ static int run_thread(struct sim *sim, uint32_t index)
 	while (row->head < row->tail && !error) {
 		fetch_next(row);
 		error = step(sim, index, (const struct item *)(row->data + row->head));
-		if (!error)
+		if (error != 1)
 			row_pop(sim, row);
 	}
 	if (error == 1)
@@ -493,8 +493,24 @@ int schedule_run(struct sim *sim)
 	return error;
 }
 
+/* Where it broke off there are operations that have not had their turn: what they share with others is released. */
+static void free_waiting_ops(struct sim *sim, struct sim_thread *thread)
+{
+	for (struct row *row = &thread->row; row->head < row->tail; row_pop(sim, row)) {
+		const struct item *item = (const struct item *)(row->data + row->head);
+
+		if (item->type == ITEM_DONE)
+			op_free(sim, item->op);
+	}
+	if (thread->feeding && thread->feeding != &sim->alone)
+		op_free(sim, thread->feeding);
+	thread->feeding = NULL;
+}
+
 void schedule_close(struct sim *sim)
 {
+	for (size_t i = 0; sim->threads && i < sim->d->nthreads; i++)
+		free_waiting_ops(sim, &sim->threads[i]);
 	for (size_t i = 0; sim->threads && i < sim->d->nthreads; i++) {
 		struct sim_thread *thread = &sim->threads[i];
 

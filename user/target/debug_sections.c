@@ -54,7 +54,7 @@ static uint64_t unpacked_size(const struct image *image, const struct elf_file *
 	Elf64_Chdr *header;
 	uint64_t size;
 
-	if (section->sh_size > BYTES_MOST)
+	if (section->sh_size > BYTES_MOST || !elf_holds(elf, section->sh_offset, section->sh_size))
 		return UINT64_MAX;
 	if (!(section->sh_flags & SHF_COMPRESSED))
 		return section->sh_size;

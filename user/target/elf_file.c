@@ -45,11 +45,14 @@ static bool read_exactly(int fd, void *data, size_t size, uint64_t offset)
 	return true;
 }
 
+bool elf_holds(const struct elf_file *elf, uint64_t offset, uint64_t size)
+{
+	return offset <= elf->size && size <= elf->size - offset;
+}
+
 bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data)
 {
-	if (offset > elf->size || size > elf->size - offset)
-		return false;
-	return read_exactly(elf->fd, data, size, offset);
+	return elf_holds(elf, offset, size) && read_exactly(elf->fd, data, size, offset);
 }
 
 void elf_starves(const struct elf_file *elf)
@@ -61,7 +64,7 @@ void *elf_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size, uint
 {
 	char *data;
 
-	if (size > most || offset > elf->size || size > elf->size - offset)
+	if (size > most || !elf_holds(elf, offset, size))
 		return NULL;
 	data = malloc(size + 1);
 	if (!data) {

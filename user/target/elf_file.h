@@ -36,6 +36,8 @@ void elf_file_free(struct elf_file *elf);
 /* A gigabyte of nothing costs its owner no room on the disk, and us a gigabyte to read: -EFBIG, too. */
 bool elf_is_mostly_holes(int fd, const struct stat *status);
 
+/* Does the file have all of these bytes? A header says what it likes. */
+bool elf_holds(const struct elf_file *elf, uint64_t offset, uint64_t size);
 /* Exactly these bytes of the file into data; false: not in the file, or not readable. */
 bool elf_read(const struct elf_file *elf, uint64_t offset, uint64_t size, void *data);
 /* Exactly these bytes of the file, malloc'ed and with a NUL behind; NULL: not in the file, more than most, or no

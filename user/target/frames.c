@@ -16,8 +16,7 @@
 
 static bool copy_part(const struct elf_file *elf, uint8_t *copy, uint64_t offset, uint64_t size)
 {
-	return size <= SECTION_MOST && offset <= elf->size && size <= elf->size - offset &&
-	       elf_read(elf, offset, size, copy + offset);
+	return size <= SECTION_MOST && elf_read(elf, offset, size, copy + offset);
 }
 
 /* What libdw looks for by name; packed ones it would unpack without a limit. */

@@ -225,10 +225,8 @@ void found_free(struct found_job *found)
 {
 	struct sim *sim = &found->sim;
 
-	for (size_t i = 0; i < found->nops; i++)
-		op_free(sim, found->ops[i]);
 	free(found->ops);
-	schedule_close(sim);
+	schedule_close(sim); /* with the operations that have not had their turn: all of them */
 	match_close(sim);
 	locks_close(sim);
 	groups_close(sim);

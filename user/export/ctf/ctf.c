@@ -28,7 +28,6 @@
 #include "util/log.h"
 
 #define STREAMS_MOST 512
-#define TIME_MOST (1ull << 62) /* ns; readers add to it */
 
 struct ctf {
 	const struct definitions *d;
@@ -162,8 +161,8 @@ static int put_event_of(struct ctf *c, uint32_t thread, enum event_kind kind, ui
 
 	if (error)
 		return error;
-	if (time > TIME_MOST)
-		time = TIME_MOST;
+	if (time > RECORDING_TIME_MOST)
+		time = RECORDING_TIME_MOST;
 	if (time < packets_time(c->packets, stream))
 		time = packets_time(c->packets, stream);
 	buffer_clear(b);
@@ -206,7 +205,8 @@ static int lose(struct ctf *c, uint32_t thread, uint64_t time, uint64_t calls)
 		return 0;
 	c->facts.lost += calls;
 	return packets_lose(c->packets, stream_of(c->d, thread), class_of(c->d, thread),
-			    time < TIME_MOST ? time : TIME_MOST, calls < INT64_MAX / 2 ? 2 * calls : INT64_MAX);
+			    time < RECORDING_TIME_MOST ? time : RECORDING_TIME_MOST,
+			    calls < INT64_MAX / 2 ? 2 * calls : INT64_MAX);
 }
 
 static int put_gap(void *context, const struct definitions *d, const struct gap *gap)
@@ -318,7 +318,9 @@ static int read_all(struct ctf *c, struct recording *recording)
 	int error = threads_are_apart(c->d) ? timeline_read(recording, &ops) : timeline_read_merged(recording, &ops);
 
 	error = error ?: put_other_losses(c);
-	return error ?: packets_end(c->packets, c->d->run.end < TIME_MOST ? c->d->run.end : TIME_MOST);
+	return error
+		       ?: packets_end(c->packets,
+				      c->d->run.end < RECORDING_TIME_MOST ? c->d->run.end : RECORDING_TIME_MOST);
 }
 
 static int open_payloads(struct ctf *c)
@@ -355,7 +357,7 @@ static int ctf_open(struct ctf *c, int folder)
 
 	facts_find(&c->facts, d, c->name);
 	c->packets = packets_new(folder, c->facts.uuid, STREAM_CLASSES * STREAMS_MOST,
-				 d->run.start < TIME_MOST ? d->run.start : TIME_MOST, c->name);
+				 d->run.start < RECORDING_TIME_MOST ? d->run.start : RECORDING_TIME_MOST, c->name);
 	c->classes = classes_new(d);
 	c->texts = texts_new(d);
 	c->fields = calloc(OWN_FIELDS + event_fields_most(d), sizeof(*c->fields));
