@@ -341,6 +341,83 @@ static void told_by_nodes(void **state)
 	buffer_free(&bytes);
 }
 
+/* Of two nodes, ranks that wait so long (of 1000) at barriers or collective operations. NULL: nobody is named. */
+static void assert_waits_least(const uint64_t waits[4], const char *line)
+{
+	struct told_node nodes[2] = { { .name = "n1" }, { .name = "n2" } };
+	struct top_told told = { .nodes = nodes, .nnodes = 2 };
+	struct buffer bytes = { 0 };
+	struct top top = { 0 };
+	char text[300];
+
+	for (int i = 0; i < 4; i++) {
+		set_up();
+		job.figures[0] = job.figures[1] = (struct live_figures){ .wall = 1000 };
+		job.figures[0].group[GROUP_BARRIER] = waits[i];
+		job.figures[1].group[GROUP_COLLECTIVE] = waits[++i];
+		told_hand_over(&bytes, &job.top);
+		assert_true(told_take(&nodes[i / 2], &bytes));
+	}
+	assert_int_equal(told_join(&told), 0);
+	told_show(&top, &told);
+	assert_string_equal(top_line_last(&top, text, sizeof(text)), line);
+	for (int i = 0; i < 2; i++)
+		buffer_free(&nodes[i].look);
+	told.nodes = NULL;
+	told_free(&told);
+	buffer_free(&bytes);
+}
+
+static void who_waits_least_of_all_nodes(void **state)
+{
+	assert_waits_least((const uint64_t[]){ 400, 300, 500, 20 },
+			   "rank 0 on n2 waits least where all meet, 2% of its time; the 3 others 40%: for it, if it "
+			   "takes part");
+	assert_waits_least((const uint64_t[]){ 0, 300, 500, 400 },
+			   "rank 1 on n1 waits least where all meet, 0% of its time; the 3 others 40%: for it, if it "
+			   "takes part");
+	assert_waits_least((const uint64_t[]){ 400, 300, 500, 210 }, ""); /* more than half as long */
+	assert_waits_least((const uint64_t[]){ 90, 80, 110, 0 }, "");     /* nobody waits for long */
+}
+
+/* What a process of a node does is told by event; what the runtime calls itself is an event of its own. */
+static void events_told_by_nodes(void **state)
+{
+	struct told_node node = { .name = "n1" };
+	struct top_told told = { .nodes = &node, .nnodes = 1 };
+	struct buffer bytes = { 0 };
+	struct top top = { 0 };
+	struct live_event *events;
+	size_t count;
+
+	set_up();
+	job.probes[GET] = (struct def_probe){ .event = (char *)"GASP_MPI_BARRIER", .marks = MARK_INNER };
+	told_hand_over(&bytes, &job.top);
+	assert_true(told_take(&node, &bytes));
+	assert_int_equal(told_join(&told), 0);
+	told_show(&top, &told);
+	assert_int_equal(top_rows(&top), 0);
+	assert_int_equal(told.d.nprobes, 2);
+	for (size_t i = 1; i < top.nrows; i++) {
+		uint32_t rank = told.d.processes[top.rows[i].process].rank;
+
+		events = top_events(&top, &top.rows[i], &count);
+		assert_int_equal(count, 2);
+		assert_true(top_is_inner(&top, events[0].probe));
+		assert_false(top_is_inner(&top, events[1].probe));
+		assert_int_equal(events[0].now.calls, rank ? 1 : 5);
+		assert_int_equal(events[0].now.self, rank ? 100 : 203);
+		assert_int_equal(events[1].now.self, rank ? 0 : 3);
+		free(events);
+	}
+	assert_null(top_events(&top, &top.rows[0], &count)); /* nothing was seen of it */
+	top_free(&top);
+	buffer_free(&node.look);
+	told.nodes = NULL;
+	told_free(&told);
+	buffer_free(&bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +429,8 @@ int main(void)
 		cmocka_unit_test(names_of_columns),
 		cmocka_unit_test(files_have_a_column_where_there_are_any),
 		cmocka_unit_test(told_by_nodes),
+		cmocka_unit_test(who_waits_least_of_all_nodes),
+		cmocka_unit_test(events_told_by_nodes),
 	};
 
 	return cmocka_run_group_tests_name("top", tests, NULL, NULL);

@@ -297,13 +297,17 @@ static void add_ended(struct events *events, const struct top *top, uint32_t pro
 		add_event(events, live_ended_event(top->live, process, i));
 }
 
-static void add_told(struct events *events, const struct top *top, uint32_t process)
+/* Each is there once. */
+static void copy_told(struct events *events, const struct top *top, uint32_t process)
 {
 	size_t count;
 	const struct live_event *told = top_told_events(top, process, &count);
 
-	for (size_t i = 0; i < count; i++)
-		add_event(events, &told[i]);
+	events->list = count ? calloc(count, sizeof(*told)) : NULL;
+	if (!events->list)
+		return;
+	memcpy(events->list, told, count * sizeof(*told));
+	events->count = count;
 }
 
 static struct live_event *sort_events(const struct top *top, struct events *events, size_t *count)
@@ -319,7 +323,7 @@ struct live_event *top_events(const struct top *top, const struct top_row *row, 
 	struct events events = { 0 };
 
 	if (top->told)
-		add_told(&events, top, row->process);
+		copy_told(&events, top, row->process);
 	for (size_t i = 0; !top->told && i < live_threads(top->live); i++) {
 		const struct live_thread *t = live_thread(top->live, i);
 

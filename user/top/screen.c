@@ -184,9 +184,8 @@ static int draw_head(struct screen *s)
 	if (*top_line_nodes(s->top, line, sizeof(line)))
 		y = put_news(s, y, "nodes", line);
 	y = put_news(s, y, "last", top_line_last(s->top, line, sizeof(line)));
-	if (!s->top->told) {
+	if (!s->top->told)
 		y = put_news(s, y, "lock", top_line_lock(s->top, line, sizeof(line)));
-	}
 	if (*top_line_still(s->top, line, sizeof(line)))
 		y = put_news(s, y, "hint", line);
 	if (*top_line_unmodelled(s->top, false, line, sizeof(line)))
@@ -276,7 +275,6 @@ static void draw_rows(struct screen *s, int y)
 		draw_place(s, room);
 }
 
-/* What the drilled row is now; false: it is not there any more. */
 static bool is_drilled(const struct screen *s, const struct top_row *row)
 {
 	const struct def_process *p = &s->top->d->processes[row->process];
@@ -286,6 +284,7 @@ static bool is_drilled(const struct screen *s, const struct top_row *row)
 	return (pid_t)p->pid == s->drilled_pid && p->node == s->drilled_node;
 }
 
+/* What the drilled row is now; false: it is not there any more. */
 static bool refresh_drilled(struct screen *s)
 {
 	for (size_t i = 0; i < s->top->nrows; i++) {

@@ -18,7 +18,8 @@
 #define NOW (1ull << 62) /* ns; of all that is joined */
 #define LOOK_MOST (64u << 20)
 #define TEXT_MOST 4096
-#define EVENTS_MOST 65536
+#define PROCESSES_MOST 65536 /* of a node */
+#define EVENTS_MOST 65536    /* of a process */
 
 enum { ENDED = 1, SEEN = 2, IN = 4, EARLIER = 8, LIKELY = 16 };
 enum { INNER = 1, MOVES = 2 }; /* of an event */
@@ -177,25 +178,18 @@ static void take_figures(struct cursor *c, struct live_figures *f)
 }
 
 /* A probe that stands for an event of this name; NO_INDEX: no memory. It takes the text. */
-static uint32_t probe_of(struct definitions *d, char *event, unsigned marks)
+static uint32_t probe_of(struct top_told *told, char *event, bool inner)
 {
-	uint32_t i;
+	const struct event_key key = { .event = event, .inner = inner };
+	uint32_t number = event ? event_names_number(&told->names, &key) : NO_INDEX;
 
-	for (i = 0; event && i < d->nprobes; i++)
-		if (!strcmp(d->probes[i].event, event) && d->probes[i].marks == marks)
-			break;
-	if (event && i < d->nprobes) {
+	if (number == NO_INDEX || number < told->d.nprobes || definitions_add_probe(&told->d) == NO_INDEX) {
 		free(event);
-		return i;
+		return number < told->d.nprobes ? number : NO_INDEX;
 	}
-	i = event ? definitions_add_probe(d) : NO_INDEX;
-	if (i == NO_INDEX)
-		free(event);
-	else {
-		d->probes[i].event = event;
-		d->probes[i].marks = marks;
-	}
-	return i;
+	told->d.probes[number].event = event;
+	told->d.probes[number].marks = inner ? MARK_INNER : 0;
+	return number;
 }
 
 static void free_earlier(struct top_earlier *earlier)
@@ -204,14 +198,16 @@ static void free_earlier(struct top_earlier *earlier)
 	free(earlier->place);
 }
 
-static void take_call(struct top_told *told, struct told_process *p, struct cursor *c)
+/* 0 or -ENOMEM. */
+static int take_call(struct top_told *told, struct told_process *p, struct cursor *c)
 {
-	uint64_t since;
+	char *name = cursor_string(c, TEXT_MOST);
+	uint64_t since = cursor_varint(c);
 
-	p->in.probe = probe_of(&told->d, cursor_string(c, TEXT_MOST), 0);
+	p->in.probe = probe_of(told, name, false);
 	p->in.site = NO_INDEX;
-	since = cursor_varint(c);
 	p->in.start = NOW - (since < NOW ? since : NOW);
+	return name && p->in.probe == NO_INDEX ? -ENOMEM : 0;
 }
 
 static void take_event_figures(struct cursor *c, struct live_event_figures *f)
@@ -247,7 +243,7 @@ static int take_events(struct top_told *told, struct told_process *p, struct cur
 		}
 		e = &p->events[p->nevents++];
 		*e = (struct live_event){ .event = i, .site = NO_INDEX, .moves = flags & MOVES };
-		e->probe = probe_of(&told->d, name, flags & INNER ? MARK_INNER : 0);
+		e->probe = probe_of(told, name, flags & INNER);
 		take_event_figures(c, &e->now);
 		take_event_figures(c, &e->all);
 		if (e->probe == NO_INDEX)
@@ -298,7 +294,7 @@ static int take_process(struct top_told *told, struct cursor *c, uint32_t node, 
 		err = take_events(told, p, c);
 	}
 	if (flags & IN)
-		take_call(told, p, c);
+		err = err ?: take_call(told, p, c);
 	if (flags & EARLIER)
 		take_earlier(p, flags, c);
 	p->in.probe = fresh ? p->in.probe : NO_INDEX;
@@ -328,6 +324,7 @@ static int take_look(struct top_told *told, uint32_t node)
 	told->skipped += cursor_varint(&c);
 	told->cpu += cursor_varint(&c);
 	count = cursor_varint(&c);
+	c.failed |= count > PROCESSES_MOST;
 	for (uint64_t i = 0; right && i < count && !c.failed && !err; i++)
 		err = take_process(told, &c, node, !n->trouble);
 	if (!err && (!right || c.failed || c.at != c.end))
@@ -342,6 +339,7 @@ static void forget(struct top_told *told)
 			free_earlier(&told->processes[i].earlier);
 		free(told->processes[i].events);
 	}
+	event_names_free(&told->names);
 	definitions_free(&told->d);
 	told->d = (struct definitions){ 0 };
 	told->interval = told->since = told->threads = told->alive = 0;

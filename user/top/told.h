@@ -11,6 +11,7 @@
 #ifndef GASPBPF_TOLD_H
 #define GASPBPF_TOLD_H
 
+#include "account/account.h"
 #include "top/top.h"
 #include "util/buffer.h"
 
@@ -35,6 +36,7 @@ struct told_node {
 
 struct top_told {
 	struct definitions d;
+	struct event_names names;       /* the number of each is its probe's in d */
 	struct told_process *processes; /* as many as d has */
 	size_t room, threads, alive;
 	uint64_t now, interval, since; /* ns */
