@@ -134,6 +134,7 @@ $(BUILD)/unit/live_test: LDFLAGS += $(call wraps,capture_add_sink capture_drain 
 $(BUILD)/unit/top_test: LDFLAGS += $(call wraps,live_threads live_thread live_process live_interval live_since live_now live_ended_events \
 	live_ended_event)
 $(BUILD)/unit/scripts_test: LDFLAGS += $(call wraps,script_reader_new script_reader_free script_take looks_take)
+$(BUILD)/unit/reader_start_test: LDFLAGS += $(call wraps,prctl reader_answers keep_privileges_to_read calls_allow_only)
 $(BUILD)/unit/tally_test: LDFLAGS += $(call wraps,kernel_read_sums kernel_forget_sum kernel_sums_forgotten kernel_changes site_price)
 
 # one that compares what the kernel makes of words with what user space does
