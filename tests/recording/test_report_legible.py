@@ -169,6 +169,18 @@ def test_who_waits_for_his_own_threads(tmp_path, seen):
     assert ("waits for makes no calls that were observed" in words(shown(recording))) == (not seen)
 
 
+def test_threads_without_a_call(tmp_path):
+    """They have a word where they ran for more than a hundredth of the time that their process was observed."""
+    text = composed.ranks(3) + f"quiet 1 7 {S // 10 + 1}\nquiet 2 1 {2 * S}\nquiet 3 1 {S // 10}\nend {10 * S}\n"
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    assert [(one["quiet_threads"], one["quiet_run_ns"]) for one in told(recording)["processes"]] == [
+        (7, S // 10 + 1), (1, 2 * S), (1, S // 10)]
+    lines = [line for line in shown(recording, "--section", "processes").splitlines() if line.startswith("  rank ")]
+    assert [line.partition(", 1 thread")[2].partition(":")[0] for line in lines] == [
+        ", and 7 more that made no observed call and ran 100.0 ms",
+        ", and 1 more that made no observed call and ran 2.000 s", ""]
+
+
 @pytest.mark.parametrize("queued, below", [(4, True), (1.5, False)])
 def test_what_a_lack_of_processors_may_look_like(tmp_path, queued, below):
     text = composed.ranks(2) + "".join(composed.call(tid, S, 4 * S, "MPI_File_read_at", fh=7) + scheduled(tid, queued)

@@ -38,6 +38,8 @@
  *
  * looked TIME: up to then it was looked for that
  *
+ * quiet PID THREADS RUN: so many threads of the process made no observed call, and ran so long together
+ *
  * window PID FROM TO AFTER [MODEL...]: in which calls of the process were not seen; of these models
  *
  * floor NS: so much of each call is the probe's own time, by the calibration; before the calls
@@ -574,6 +576,12 @@ static void add_queue(const char *text)
 	d.queues[index] = (struct def_queue){ thread_of(tid), at(from), at(to), queued, run };
 }
 
+static void set_quiet(uint32_t process, uint32_t threads, uint64_t run)
+{
+	d.processes[process].quiet = threads;
+	d.processes[process].quiet_run = run;
+}
+
 static void set_cost(uint32_t thread, uint64_t cost, uint64_t system)
 {
 	d.threads[thread].cost = cost;
@@ -649,6 +657,8 @@ int main(int argc, char **argv)
 			add_queue(line + 6);
 		else if (sscanf(line, "looked %lu", &a) == 1)
 			d.run.queues_until = at(a);
+		else if (sscanf(line, "quiet %lu %ld %ld", &a, &b, &c) == 3)
+			set_quiet(process_of(a), b, c);
 		else if (!strncmp(line, "chain ", 6))
 			add_chain(line + 6);
 		else if (!strncmp(line, "text ", 5))

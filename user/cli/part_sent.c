@@ -98,6 +98,7 @@ int part_sent_open(struct part_sent *sent, const char *node)
 	sent->clean = -1;
 	if (!err && asprintf(&sent->recording, "%s/%s.gasp", sent->folder, node) < 0) {
 		sent->recording = NULL;
+		folder_remove(sent->folder, &sent->caller);
 		err = -ENOMEM;
 	}
 	if (err)

@@ -26,6 +26,7 @@
 #include "util/array.h"
 #include "util/files.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #define WORDS_MOST (1u << 20)     /* bytes of a command line */
 #define SOCKETS_MOST (256u << 20) /* bytes of the list of sockets */
@@ -166,11 +167,6 @@ static char *find_host(char *word, char *end, const char *with_value)
 	return word;
 }
 
-static bool is_of_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
-}
-
 /* HOST:PORT in a text, of one of these ports; malloc'ed. NULL: there is none. */
 static char *find_answer(const char *text, const struct ports *ports)
 {
@@ -178,7 +174,7 @@ static char *find_answer(const char *text, const struct ports *ports)
 		const char *from = colon, *end;
 		char *answer;
 
-		while (from > text && is_of_name(from[-1]))
+		while (from > text && is_of_host_name(from[-1]))
 			from--;
 		for (end = colon + 1; isdigit((unsigned char)*end); end++)
 			;
@@ -259,7 +255,10 @@ static int check_owner(const struct launched *launched, pid_t launcher)
 	if (err)
 		return err;
 	snprintf(path, sizeof(path), "/proc/%d", launcher);
-	if (!stat(path, &there) && there.st_uid != caller.uid) {
+	if (stat(path, &there)) {
+		log_error("-p %d: it has ended: start the job, and gaspbpf again", launcher);
+		err = -ESRCH;
+	} else if (there.st_uid != caller.uid) {
 		for (size_t i = 0; i < launched->hosts.count && i < SHOWN_MOST; i++)
 			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.40s", i ? "," : "",
 				 i == SHOWN_MOST - 1 ? "..." : launched->hosts.names[i]);

@@ -170,6 +170,7 @@ static int take_some(struct nodes *nodes, struct node *node, const struct buffer
 {
 	node->came += some->size;
 	node->sum = crc32(node->sum, some->data, some->size);
+	node->whole = false;
 	node->sending = node->heard = clock_monotonic();
 	if (nodes->take)
 		return some->failed ? -ENOMEM : nodes->take(nodes->context, node, some->data, some->size);

@@ -20,6 +20,7 @@
 
 #include "observe/identity.h"
 #include "probe/probe.h"
+#include "util/text.h"
 
 #define CGROUP_MOST 65536
 #define LABEL_MOST 255 /* bytes of a name that is kept */
@@ -145,18 +146,13 @@ static bool is_elsewhere(const struct process *process, const struct process_cho
 	return node && *node && strcmp(node, choice->node);
 }
 
-static bool is_of_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
-}
-
 /* Is it there as a whole? "n1:123" is not in "in1:123", nor in "n1:1234". */
 static bool names_launcher(const char *text, const char *launcher)
 {
 	size_t n = strlen(launcher);
 
 	for (const char *at = strstr(text, launcher); at; at = strstr(at + 1, launcher))
-		if ((at == text || !is_of_name(at[-1])) && !isdigit((unsigned char)at[n]))
+		if ((at == text || !is_of_host_name(at[-1])) && !isdigit((unsigned char)at[n]))
 			return true;
 	return false;
 }

@@ -152,6 +152,7 @@ bool op_is_ready(struct sim *sim, struct op *op)
 		return true;
 	}
 }
+
 /* --- ends ---------------------------------------------------------------------- */
 
 static void later(struct times *end, const struct times *than)
@@ -253,6 +254,38 @@ static int end_exchange(struct sim *sim, struct op *op)
 	return count == 2 ? ask_wait(sim, op, halves, count) : end_point_to_point(sim, op);
 }
 
+static int end_send(struct sim *sim, struct op *op)
+{
+	if (op->send && op->send->asked && !op->send->sync) {
+		op->new_end = op->send->new_end;
+		return 0;
+	}
+	if (!op->facts->begins)
+		return end_point_to_point(sim, op);
+	if (!op->send)
+		return ask_alone(sim, op);
+	op->new_end = op->send->new_end; /* of the call; the wait's comes later */
+	return 0;
+}
+
+static int end_meeting(struct sim *sim, struct op *op)
+{
+	struct participant *me = op->instance ? &op->instance->members[op->member] : NULL;
+	int error;
+
+	if (op->facts->begins || op->kind == KIND_NOTIFY)
+		return ask_alone(sim, op);
+	if (!me)
+		return ask_unmatched(sim, op);
+	error = op->instance->done ? 0 : ask_collective(sim, op->instance);
+	op->instance->done = true;
+	me->op = NULL;
+	if (!error && !me->decided)
+		return ask_unmatched(sim, op);
+	op->new_end = me->new_end;
+	return error;
+}
+
 int op_end(struct sim *sim, struct op *op)
 {
 	int error = is_delayed(sim, op) ? ask_send(sim, op) : 0;
@@ -266,16 +299,7 @@ int op_end(struct sim *sim, struct op *op)
 	case KIND_LOCAL:
 		return ask_alone(sim, op);
 	case KIND_SEND:
-		if (op->send && op->send->asked && !op->send->sync) {
-			op->new_end = op->send->new_end;
-			return 0;
-		}
-		if (op->facts->begins) {
-			if (op->send)
-				op->new_end = op->send->new_end; /* of the call; the wait's comes later */
-			return op->send ? 0 : ask_alone(sim, op);
-		}
-		return end_point_to_point(sim, op);
+		return end_send(sim, op);
 	case KIND_RECV:
 	case KIND_EXCHANGE:
 		if (op->facts->begins)
@@ -284,29 +308,15 @@ int op_end(struct sim *sim, struct op *op)
 	case KIND_WAIT:
 		return end_wait(sim, op);
 	case KIND_COLLECTIVE:
-	case KIND_NOTIFY: {
-		int error;
-
-		if (op->facts->begins || op->kind == KIND_NOTIFY)
-			return ask_alone(sim, op);
-		if (!op->instance)
-			return ask_unmatched(sim, op);
-		error = op->instance->done ? 0 : ask_collective(sim, op->instance);
-		op->instance->done = true;
-		if (!error && !op->instance->members[op->member].decided) {
-			op->instance->members[op->member].op = NULL;
-			return ask_unmatched(sim, op);
-		}
-		op->new_end = op->instance->members[op->member].new_end;
-		op->instance->members[op->member].op = NULL;
-		return error;
-	}
+	case KIND_NOTIFY:
+		return end_meeting(sim, op);
 	case KIND_ONE_SIDED:
 		return ask_one_sided(sim, op);
 	default:
 		return ask_lock(sim, op);
 	}
 }
+
 /* --- without the others ------------------------------------------------------------- */
 
 static void go_alone(struct sim *sim, struct half *half)

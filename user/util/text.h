@@ -5,6 +5,7 @@
 #ifndef GASPBPF_TEXT_H
 #define GASPBPF_TEXT_H
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,12 @@ static inline int text_copy(char **to, const char *text)
 {
 	*to = copy_text(text);
 	return text && !*to ? -ENOMEM : 0;
+}
+
+/* Names of hosts are made of these. */
+static inline bool is_of_host_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
 }
 
 /* Texts that somebody else owns. */
