@@ -64,11 +64,19 @@ export function chart(app, { label, height = 240, data, options, read, go }) {
   });
   if (go) box.addEventListener('click', () => at >= 0 && go(at));
   let width = 0;
-  new ResizeObserver(([{ contentRect }]) => {
+  const forget = app.onTheme(draw);
+  const observer = new ResizeObserver(([{ contentRect }]) => {
+    if (!box.isConnected) {
+      // another one stands in its place (chooser())
+      observer.disconnect();
+      plot?.destroy();
+      forget();
+      return;
+    }
     if (Math.round(contentRect.width) !== width) draw();
     width = Math.round(contentRect.width);
-  }).observe(box);
-  app.onTheme(draw);
+  });
+  observer.observe(box);
   whole.redraw = draw;
   return whole;
 }

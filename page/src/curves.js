@@ -91,7 +91,14 @@ function picture(app, { lines, label, text, steps, length, go }) {
  */
 export function curves(app, { lines, what, label, text, steps, length, go }) {
   const draw = (some) =>
-    picture(app, { lines: some, label: `${label}: ${some.map(({ name }) => name).join(', ')}`, text, length, go });
+    picture(app, {
+      lines: some,
+      label: `${label}: ${some.map(({ name }) => name).join(', ')}`,
+      text,
+      steps,
+      length,
+      go,
+    });
   if (lines.length <= TOGETHER) return [draw(lines)];
   const choices = [];
   for (let i = 0; i < lines.length; i += TOGETHER) {

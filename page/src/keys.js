@@ -44,6 +44,7 @@ export function listen(timeline, box, search) {
   document.addEventListener('keydown', (event) => {
     if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     event.preventDefault();
+    timeline.reveal();
     search.focus();
     search.select();
   });

@@ -20,7 +20,8 @@ import { views } from './views.js';
  *   app.select(call)                 shows a call by its index, as a click on it does
  *   app.lane(pid, tid)               index of the (first) lane of a thread; -1
  *   app.say(text)                    tells it to those who listen (aria-live)
- *   app.theme(), app.onTheme(act)    'light' or 'dark'; act when it changes (canvases have to be drawn anew)
+ *   app.theme(), app.onTheme(act)    'light' or 'dark'; act when it changes (canvases have to be drawn anew), until what
+ *                                    onTheme() returns is called
  *   app.colour(name)                 of a group of facts.groups, 'outside', 'not_seen', or any --NAME of style.css
  *   app.swatch(name)                 a small square of that colour, to stand before its name
  *   app.format                       format.js: time, moment, count, bytes, percent, option
@@ -32,9 +33,12 @@ const app = { format };
 app.say = (text) => { document.getElementById('live').textContent = text; };
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
-const listeners = [];
+const listeners = new Set();
 app.theme = () => document.documentElement.dataset.theme ?? (dark.matches ? 'dark' : 'light');
-app.onTheme = (act) => listeners.push(act);
+app.onTheme = (act) => {
+  listeners.add(act);
+  return () => listeners.delete(act);
+};
 app.colour = (name) => {
   const style = getComputedStyle(document.documentElement);
   return (style.getPropertyValue(`--group-${name.replaceAll('_', '-')}`) || style.getPropertyValue(`--${name}`)).trim();

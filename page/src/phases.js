@@ -78,6 +78,8 @@ function stepWords(step) {
   );
 }
 
+const COLUMNS = 6; // of what is drawn: x, most, least, lasts, median, outlier
+
 /** Iterations as points, the median of each phase as a line, outliers as marks. */
 function plot(app, data, people, of) {
   const start = data.report.recording.start_ns;
@@ -111,7 +113,7 @@ function plot(app, data, people, of) {
       `How long iterations took, over time: ${several(of.iterations, 'iteration')}, ` +
       `${time(of.mean_ns)} on average, ${several(outliers.length, 'outlier')}`,
     height: 260,
-    data: () => rows[0].map((_, column) => rows.map((row) => row[column])),
+    data: () => Array.from({ length: COLUMNS }, (_, column) => rows.map((row) => row[column])),
     read: (i) => {
       const { x, out, point } = xs[i];
       if (out)

@@ -129,12 +129,12 @@ const LEVELS = { tasks_ready: 'ready', tasks_not_ready: 'not ready: they wait fo
 function waiting(app, people, { facts, series }) {
   const found = (series?.series ?? []).filter(({ what }) => LEVELS[what]);
   if (!found.length) return [];
-  const several = new Set(found.map(({ pid, model }) => `${pid}/${model}`)).size > 1;
+  const ofSome = new Set(found.map(({ pid, model }) => `${pid}/${model}`)).size > 1;
   return [
     h('h3', {}, 'Tasks that wait, over time'),
     ...curves(app, {
       lines: found.map((one) => ({
-        name: (several ? `${people.process(one.pid)}, ` : '') + LEVELS[one.what],
+        name: (ofSome ? `${people.process(one.pid)}, ` : '') + LEVELS[one.what],
         at: [0, ...one.at_ns],
         values: [0, ...one.values],
       })),

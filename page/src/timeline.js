@@ -67,16 +67,8 @@ export class Timeline extends Moving {
       autocomplete: 'off',
     });
     this.matches = element('span', { class: 'tl-matches', role: 'status' });
-    this.arrowSwitch = element(
-      'button',
-      { type: 'button', 'aria-pressed': 'true', disabled: true },
-      'Arrows',
-    );
-    this.pathSwitch = element(
-      'button',
-      { type: 'button', 'aria-pressed': 'false', disabled: true },
-      'Critical path',
-    );
+    this.arrowSwitch = element('button', { type: 'button', 'aria-pressed': 'true', disabled: true }, 'Arrows');
+    this.pathSwitch = element('button', { type: 'button', 'aria-pressed': 'false', disabled: true }, 'Critical path');
     this.compactSwitch = element('button', { type: 'button', 'aria-pressed': 'false' }, 'Narrow lanes');
     const bar = element(
       'div',
@@ -96,12 +88,7 @@ export class Timeline extends Moving {
         press('+', 'zoom in (W)', () => this.zoom(1 / 1.5)),
         press('All', 'All: the whole run (0)', () => this.all()),
       ),
-      element(
-        'span',
-        {},
-        ...(this.terms.id === 'tl' ? [this.arrowSwitch, this.pathSwitch] : []),
-        this.compactSwitch,
-      ),
+      element('span', {}, ...(this.terms.id === 'tl' ? [this.arrowSwitch, this.pathSwitch] : []), this.compactSwitch),
     );
     const head = headOf(facts.events.map((event) => event.name));
     const legend = element(

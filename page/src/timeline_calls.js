@@ -25,8 +25,7 @@ export function begunIn(calls, lane, from, to) {
 export function inProgress(calls, lane, time) {
   const found = [];
   let at = lowerBound(calls.start, time, lane.first, lane.first + lane.calls) - 1;
-  for (; at >= lane.first; at = calls.parent[at])
-    if (calls.start[at] + calls.duration[at] > time) found.push(at);
+  for (; at >= lane.first; at = calls.parent[at]) if (calls.start[at] + calls.duration[at] > time) found.push(at);
   return found;
 }
 
@@ -54,11 +53,7 @@ export function addLeftOut(bins, lane, length, from, to, sums) {
     groups = sums.length,
     width = length / bins.nbins;
   let calls = 0;
-  for (
-    let k = lowerBound(bin, Math.floor(from / width), 0, bin.length);
-    k < bin.length && bin[k] * width < to;
-    k++
-  ) {
+  for (let k = lowerBound(bin, Math.floor(from / width), 0, bin.length); k < bin.length && bin[k] * width < to; k++) {
     const ns = Math.min((bin[k] + 1) * width, to) - Math.max(bin[k] * width, from);
     if (!(ns > 0)) continue;
     calls += (count[k] * ns) / width;

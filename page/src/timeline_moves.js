@@ -133,12 +133,8 @@ export class Moving extends Picture {
     const open = inProgress(calls, lane, time + 1e-6).filter(seen);
     // In a picture of shares the row means nothing: the innermost one.
     const density =
-      this.pyramid?.lanes[at] &&
-      begunIn(calls, lane, this.from, this.to).reduce((a, b) => b - a) > this.canvas.width;
-    let i =
-      density || this.compact
-        ? open[0]
-        : open.find((one) => Math.min(calls.level[one], place.rows - 1) === row);
+      this.pyramid?.lanes[at] && begunIn(calls, lane, this.from, this.to).reduce((a, b) => b - a) > this.canvas.width;
+    let i = density || this.compact ? open[0] : open.find((one) => Math.min(calls.level[one], place.rows - 1) === row);
     if (i === undefined) i = this.beside(lane, time, density ? -1 : row, place.rows, seen);
     return { lane: at, time, i: i ?? -1 };
   }
@@ -270,9 +266,7 @@ export class Moving extends Picture {
       );
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
-      this.moveTo(
-        this.from + (((event.deltaX || event.deltaY) * pixels) / this.width) * (this.to - this.from),
-      );
+      this.moveTo(this.from + (((event.deltaX || event.deltaY) * pixels) / this.width) * (this.to - this.from));
     } else this.tellOfWheel();
   }
 

@@ -115,16 +115,13 @@ export function arrowsInView(scene, arrows, order) {
     return place && place.y + place.height > top && place.y < top + canvasHeight;
   };
   const inView = (i) =>
-    arrows.toTime[i] >= scene.from &&
-    arrows.fromTime[i] <= to &&
-    (seen(arrows.fromLane[i]) || seen(arrows.toLane[i]));
+    arrows.toTime[i] >= scene.from && arrows.fromTime[i] <= to && (seen(arrows.fromLane[i]) || seen(arrows.toLane[i]));
   const first = lowerBound(arrows.toTime, scene.from, 0, arrows.n);
   const end = lowerBound(arrows.toTime, to + arrows.longest + 1, first, arrows.n);
   const length = (i) => arrows.toTime[i] - arrows.fromTime[i];
   // One that stands upright says little, and many of them hide the picture.
   const flat = (i) => length(i) >= scene.step * scene.ratio * ARROW_LEAST;
-  const best = (indices) =>
-    (indices.length <= ARROWS_FEW ? indices : indices.filter(flat)).slice(0, ARROWS_MOST);
+  const best = (indices) => (indices.length <= ARROWS_FEW ? indices : indices.filter(flat)).slice(0, ARROWS_MOST);
   if (end - first <= WINDOW_MOST) {
     for (let i = first; i < end; i++) if (inView(i)) found.push(i);
     found.sort((a, b) => length(b) - length(a));

@@ -95,8 +95,7 @@ function paintCalls(scene, lane, place) {
     if (many && duration[i] < step && i + 16 < end && start[i + 16] < start[i] + step) {
       const beyond = from + (Math.floor((start[i] - from) / step) + 1) * step;
       const next = lowerBound(start, beyond, i + 1, end);
-      for (const k of inProgress(calls, lane, beyond).reverse())
-        if (k > i) paintCall(scene, k, place, painted);
+      for (const k of inProgress(calls, lane, beyond).reverse()) if (k > i) paintCall(scene, k, place, painted);
       i = next - 1;
     }
   }
@@ -179,15 +178,7 @@ export function makeRoom(shares, leftShares, whole = 255) {
   for (let g = 0; g < shares.length; g++) shares[g] *= factor;
 }
 
-function stack(
-  { pixels, width, height, phase, shown, groupColours },
-  x,
-  bottom,
-  high,
-  shares,
-  leftShares,
-  hasLeft,
-) {
+function stack({ pixels, width, height, phase, shown, groupColours }, x, bottom, high, shares, leftShares, hasLeft) {
   let sum = 0,
     y = bottom;
   for (let g = 0; g < shares.length; g++) {
@@ -196,14 +187,10 @@ function stack(
       const part = left ? leftShares[g] : shares[g];
       if (part <= 0) continue;
       sum += part;
-      const top = Math.max(
-        bottom - high,
-        bottom - Math.max(1, Math.round((Math.min(255, sum) / 255) * high)),
-      );
+      const top = Math.max(bottom - high, bottom - Math.max(1, Math.round((Math.min(255, sum) / 255) * high)));
       for (; y > top;) {
         y--;
-        if (y >= 0 && y < height && !(left && ((phase + x + y) & 3) >= 2))
-          pixels[y * width + x] = groupColours[g];
+        if (y >= 0 && y < height && !(left && ((phase + x + y) & 3) >= 2)) pixels[y * width + x] = groupColours[g];
       }
     }
   }
@@ -225,14 +212,6 @@ export function paintOverview({ pixels, width, height, shown, groupColours }, ov
         leftShares[g] += (overview.left[part * groups + g] / (last - first)) * 255;
       }
     makeRoom(shares, leftShares);
-    stack(
-      { pixels, width, height, phase: 0, shown, groupColours },
-      x,
-      height,
-      height,
-      shares,
-      leftShares,
-      true,
-    );
+    stack({ pixels, width, height, phase: 0, shown, groupColours }, x, height, height, shares, leftShares, true);
   }
 }

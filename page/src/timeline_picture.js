@@ -93,8 +93,7 @@ export class Picture {
       height = this.scroller.clientHeight;
     if (!height) return; // not shown
     const inner = Math.max(100, this.scroller.clientWidth - side); // without the scroll bar
-    if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width)
-      return;
+    if (this.ratio === ratio && this.width === inner && this.height === height && this.fullWidth === width) return;
     Object.assign(this, { ratio, side, width: inner, height, fullWidth: width });
     const size = (canvas, w, h) => {
       canvas.width = Math.round(w * ratio);
@@ -186,21 +185,10 @@ export class Picture {
   paintLanes(scene, first, end) {
     const { lanes } = this.data.facts,
       { painted } = this;
-    const state = [
-      scene.step,
-      scene.top,
-      this.layout,
-      this.shown.join(),
-      this.eventColours,
-      this.pyramid,
-      scene.calls,
-    ];
-    const fine = scene.calls
-      ? lanes.map((lane, at) => at >= first && at < end && isFine(scene, lane, at))
-      : [];
+    const state = [scene.step, scene.top, this.layout, this.shown.join(), this.eventColours, this.pyramid, scene.calls];
+    const fine = scene.calls ? lanes.map((lane, at) => at >= first && at < end && isFine(scene, lane, at)) : [];
     const by = painted ? scene.column - painted.column : 0;
-    const same =
-      painted && state.every((value, i) => value === painted.state[i]) && Math.abs(by) < scene.width;
+    const same = painted && state.every((value, i) => value === painted.state[i]) && Math.abs(by) < scene.width;
     this.painted = { state, fine, column: scene.column };
     if (same && by) [scene.left, scene.right] = shift(scene, by);
     if (!same || by) this.paintPart(scene, first, end, fine);

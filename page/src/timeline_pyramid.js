@@ -38,8 +38,7 @@ function halved(shares, groups) {
   const above = new Uint8Array(parts * groups);
   for (let part = 0; part < parts; part++)
     for (let g = 0; g < groups; g++)
-      above[part * groups + g] =
-        (shares[2 * part * groups + g] + shares[(2 * part + 1) * groups + g] + 1) >> 1;
+      above[part * groups + g] = (shares[2 * part * groups + g] + shares[(2 * part + 1) * groups + g] + 1) >> 1;
   return above;
 }
 

@@ -22,6 +22,10 @@ const openAll = (page) =>
     return new Promise((go) => setTimeout(go, 50));
   });
 
+/** What was done so far has been painted. */
+const drawn = (page) =>
+  page.evaluate(() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))));
+
 async function axeIn(page, scheme) {
   await page.evaluate((theme) => {
     document.documentElement.dataset.theme = theme;
@@ -276,8 +280,11 @@ const looks = {
     if (link) {
       await page.click('#timeline button.fold');
       seen.shut = await open();
+      await page.keyboard.press('/');
+      seen.bySlash = [await open(), await page.evaluate(() => document.activeElement.id)];
+      await page.click('#timeline button.fold');
       await link.evaluate((one) => one.click());
-      await frame();
+      await page.waitForFunction(() => document.querySelector('#contents [aria-current]')?.hash === '#timeline');
       seen.byFinding = await open();
       seen.current = await page.$$eval('#contents [aria-current]', (all) => all.map((one) => one.getAttribute('href')));
     }
@@ -308,7 +315,7 @@ const looks = {
       return { x: left + t.width / 2, y: top + place.y - t.scroller.scrollTop + place.rowHeight / 2 };
     });
     await page.mouse.move(at.x, at.y);
-    await new Promise((go) => setTimeout(go, 100));
+    await drawn(page);
     const seen = { hover: await page.$eval('#tasks .tl-tip', (one) => one.innerText) };
     await page.mouse.click(at.x, at.y);
     const panel = () => page.$eval('#tasks .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
@@ -322,7 +329,7 @@ const looks = {
     await page.$$eval('#tasks .tl-buttons button', (all) =>
       all.find((one) => /timeline/.test(one.textContent)).click(),
     );
-    await new Promise((go) => setTimeout(go, 300));
+    await page.waitForFunction(() => /Took/.test(document.querySelector('#timeline .tl-panel').innerText));
     seen.timeline = await page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
     seen.ready = await page.$eval('#tasks .chart[role="group"]', (one) => one.getAttribute('aria-label'));
     return seen;
@@ -349,12 +356,12 @@ const looks = {
     const hover = async (lane, share) => {
       const { x, y } = await spot(lane, share, false);
       await page.mouse.move(x, y);
-      await new Promise((go) => setTimeout(go, 100));
+      await drawn(page);
       return page.$eval('#timeline .tl-tip', (one) => one.innerText);
     };
     const seen = { there: await hover(2, 0.45), elsewhere: await hover(2, 0.15), other: await hover(3, 0.45) };
     await page.mouse.move(0, 0);
-    await new Promise((go) => setTimeout(go, 100));
+    await drawn(page);
     seen.colours = [(await spot(2, 0.45, true)).colour, (await spot(2, 0.15, true)).colour];
     seen.key = await page.$eval('.tl-legend', (one) => one.innerText);
     const from = await spot(2, 0.4, false),

@@ -68,7 +68,8 @@ def test_sections_open_and_close(browser, tmp_path):
     by_key = [name for name in seen["order"] if name in (*first, "events")]
     assert seen["byKey"][0] == by_key and seen["told"] == "true" and seen["again"] == first
     assert set(seen["byLink"]) == {*first, "unseen"} and set(seen["byHash"]) == {*first, "unseen", "about"}
-    assert "timeline" not in seen["shut"] and seen["byFinding"] == seen["byHash"]
+    assert "timeline" not in seen["shut"] and "timeline" in seen["bySlash"][0] and seen["bySlash"][1] == "tl-search"
+    assert seen["byFinding"] == seen["byHash"]
     assert seen["current"] == ["#timeline"]
     assert seen["onPaper"] == len(seen["order"]) and seen["charts"] >= 3 and seen["behind"] == seen["byHash"]
     assert seen["all"] == [seen["order"], "Close all"] and seen["none"] == ["findings"]
