@@ -73,32 +73,40 @@ def observe_locks(job, observe, folder, processes, calls):
     return json.loads(out), truth, errors
 
 
+def cost_of_truth(job, observe, folder, processes, calls):
+    """What is said that probes took, as a part of what the kernel says that they took."""
+    folder.mkdir()
+    report, truth, errors = observe_locks(job, observe, folder, processes, calls)
+    events = gaspbpf.events(report)
+    assert events["GASP_PTHREAD_MUTEX_LOCK"]["calls"] == events["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"] \
+        == processes * calls
+    # The kernel's own figure, taken as the thread's first call began.
+    kernel = sum(thread["kernel_ns"] for thread in report["threads"])
+    assert 0.6 * truth < kernel < 1.5 * truth + 50e6 * processes
+    said = re.findall(r"(\d+) processes have probes of their own in .*: a probed call costs each of them (\S+ "
+                      r"\S+), where it would be (\S+ \S+) for one alone\.", errors)
+    assert processes > 1 or not said
+    text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
+    assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. "
+                     r"These threads spent \S+ \S+ in the kernel in all \(measured\): .* the job's own:? system "
+                     r"calls, page faults and the like\.", text)
+    return sum(thread["cost_ns"] for thread in report["threads"]) / truth
+
+
 @pytest.mark.alone  # its truth is of time, though only as a ratio
 def test_the_stated_cost_is_paid(job, observe, tmp_path):
-    ratios = []
-    for processes, calls in (1, 200000), (40, 5000):
-        folder = tmp_path / str(processes)
-        folder.mkdir()
-        report, truth, errors = observe_locks(job, observe, folder, processes, calls)
-        events = gaspbpf.events(report)
-        assert events["GASP_PTHREAD_MUTEX_LOCK"]["calls"] == events["GASP_PTHREAD_MUTEX_UNLOCK"]["calls"] \
-            == processes * calls
-        ratios.append(sum(thread["cost_ns"] for thread in report["threads"]) / truth)
-        # The kernel's own figure, taken as the thread's first call began.
-        kernel = sum(thread["kernel_ns"] for thread in report["threads"])
-        assert 0.6 * truth < kernel < 1.5 * truth + 50e6 * processes
-        said = re.findall(r"(\d+) processes have probes of their own in .*: a probed call costs each of them (\S+ "
-                          r"\S+), where it would be (\S+ \S+) for one alone\.", errors)
-        assert processes > 1 or not said
-        text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
-        assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. "
-                         r"These threads spent \S+ \S+ in the kernel in all \(measured\): .* the job's own:? system "
-                         r"calls, page faults and the like\.", text)
-    # Where traps vary from moment to moment, as on some virtual machines, so does the ratio. What must not be is that
-    # many processes are told the price of one: the links of 39 others are most of what a call costs there where a trap
-    # takes 1 us, and none of it is in the calibration of a process alone.
-    assert 0.1 < ratios[0] < 5, ratios
-    assert 0.5 < ratios[1] / ratios[0] < 3, ratios
+    """Where traps vary from moment to moment, as on some virtual machines or busy ones, so does the ratio: a price that
+    is wrong is so each time. What must not be is that many processes are told the price of one: the links of 39 others
+    are most of what a call costs there where a trap takes 1 us, and none of it is in the calibration of a process
+    alone."""
+    tried = []
+    for attempt in range(3):
+        alone = cost_of_truth(job, observe, tmp_path / f"one{attempt}", 1, 200000)
+        many = cost_of_truth(job, observe, tmp_path / f"many{attempt}", 40, 5000)
+        tried.append((alone, many))
+        if 0.1 < alone < 5 and 0.5 < many / alone < 3:
+            return
+    pytest.fail(f"{tried}")
 
 
 BUSY = """
