@@ -26,7 +26,7 @@ def test_unit(program, tmp_path):
     path = gaspbpf.BUILD / "unit" / program
     assert path.exists(), f"{path} is not built: make unit"
     result = subprocess.run([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                            timeout=300,
+                            timeout=max(300, gaspbpf.PATIENCE),
                             cwd=gaspbpf.TOP, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": str(tmp_path),
                                                   "GASPBPF_MODELS": str(gaspbpf.TOP / "models"),
                                  **{name: os.environ[name] for name in ("ASAN_OPTIONS",) if name in os.environ}})
