@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The critical path through regions of several threads: from who begins one to the shares of the others, and from the
 last share to the region's end. Times are ns."""
+import functools
 import json
 import random
 
@@ -124,8 +125,12 @@ def test_a_share_of_an_unknown_region_goes_on_by_itself(tmp_path):
 
 
 LATER = 5_000_000
-#: Of a thread that has nothing to do with the others: a recording of several chunks.
-FILLER = "".join(call(9, at, at + 1, "work") for at in range(3000, LATER, 20))
+
+
+@functools.cache
+def filler():
+    """Of a thread that has nothing to do with the others: a recording of several chunks."""
+    return "".join(call(9, at, at + 1, "work") for at in range(3000, LATER, 20))
 
 
 def test_a_region_that_comes_long_after_a_share_of_it(tmp_path):
@@ -133,7 +138,7 @@ def test_a_region_that_comes_long_after_a_share_of_it(tmp_path):
     def lock(tid, start, end, symbol, depth=0):
         return call(tid, start, end, f"pthread_mutex_{symbol}", mutex=0x1000, depth=depth)
     text = (threads(9) + lock(2, 1100, 1105, "lock", 1) + lock(2, 2000, 2005, "unlock", 1) + call(2, 1050, 2010, "fn")
-            + FILLER + lock(3, 1200, LATER + 10, "lock") + lock(3, LATER + 50, LATER + 60, "unlock")
+            + filler() + lock(3, 1200, LATER + 10, "lock") + lock(3, LATER + 50, LATER + 60, "unlock")
             + call(1, 1010, LATER, "fn", depth=1) + call(1, 1000, LATER + 5, "GOMP_parallel", site="omp.c:10"))
     found = figures(path_of(tmp_path, text))
     assert found[2, "overhead"] == 50 and found[2, "share"] == 2000 - 1050 - 5 and found[1, "unknown"] == 1000
@@ -142,7 +147,7 @@ def test_a_region_that_comes_long_after_a_share_of_it(tmp_path):
 def test_a_region_that_is_over_long_before_it_is_known_that_it_is_the_only_one(tmp_path):
     """Another thread begins regions, too, and it is not heard of for long."""
     text = threads(9) + region(100, 200, [(5, 110, 190)]) + region(1000, 2000, [(1, 1010, 1200), (2, 1050, 1900)])
-    path = path_of(tmp_path, text + FILLER + region(LATER, LATER + 10, [(5, LATER + 1, LATER + 9)])
+    path = path_of(tmp_path, text + filler() + region(LATER, LATER + 10, [(5, LATER + 1, LATER + 9)])
                    + call(1, LATER + 20, LATER + 30, "GOMP_taskwait"))
     found = figures(path)
     assert found[2, "overhead"] == 50 and found[2, "share"] == 850 and found[1, "overhead"] == 100
