@@ -83,30 +83,29 @@ def cost_of_truth(job, observe, folder, processes, calls):
     # The kernel's own figure, taken as the thread's first call began.
     kernel = sum(thread["kernel_ns"] for thread in report["threads"])
     assert 0.6 * truth < kernel < 1.5 * truth + 50e6 * processes
-    said = re.findall(r"(\d+) processes have probes of their own in .*: a probed call costs each of them (\S+ "
-                      r"\S+), where it would be (\S+ \S+) for one alone\.", errors)
+    cost = sum(thread["cost_ns"] for thread in report["threads"])
+    said = re.findall(r"processes have probes of their own in .*: a probed call costs each of them (\S+) us, where it "
+                      r"would be (\S+) us for one alone\.", errors)
     assert processes > 1 or not said
+    for of_many, of_one in said:  # they pay the price of many
+        assert cost / (2 * processes * calls) > (float(of_many) + float(of_one)) / 2 * 1000
     text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
     assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it \(estimated .*?\)\. "
                      r"These threads spent \S+ \S+ in the kernel in all \(measured\): .* the job's own:? system "
                      r"calls, page faults and the like\.", text)
-    return sum(thread["cost_ns"] for thread in report["threads"]) / truth
+    return cost / truth
 
 
 @pytest.mark.alone  # its truth is of time, though only as a ratio
 def test_the_stated_cost_is_paid(job, observe, tmp_path):
-    """Where traps vary from moment to moment, as on some virtual machines or busy ones, so does the ratio: a price that
-    is wrong is so each time. What must not be is that many processes are told the price of one: the links of 39 others
-    are most of what a call costs there where a trap takes 1 us, and none of it is in the calibration of a process
-    alone."""
-    tried = []
-    for attempt in range(3):
-        alone = cost_of_truth(job, observe, tmp_path / f"one{attempt}", 1, 200000)
-        many = cost_of_truth(job, observe, tmp_path / f"many{attempt}", 40, 5000)
-        tried.append((alone, many))
-        if 0.1 < alone < 5 and 0.5 < many / alone < 3:
-            return
-    pytest.fail(f"{tried}")
+    """Where traps vary from moment to moment, as on some virtual machines, so does the ratio; and where others want the
+    processors, too, 40 processes pay for being switched to and fro. What must not be is that many processes are told
+    the price of one: the links of 39 others are most of what a call costs there where a trap takes 1 us, and none of it
+    is in the calibration of a process alone."""
+    alone = cost_of_truth(job, observe, tmp_path / "one", 1, 200000)
+    many = cost_of_truth(job, observe, tmp_path / "many", 40, 5000)
+    assert 0.1 < alone < 5, alone
+    assert 0.3 < many / alone < 3, (alone, many)
 
 
 BUSY = """
