@@ -56,6 +56,15 @@ def test_a_message(tmp_path):
                               ("message", (3, 400), (1, 500))]
 
 
+def test_a_send_that_waits_for_its_receiver(tmp_path):
+    """It has an arrow from that one, too, at the time at which the receiver comes."""
+    events = exported(tmp_path, ranks(2) + send(1, 100, 320, 1) + receive(2, 300, 310, 0) + send(1, 400, 410, 1)
+                      + receive(2, 405, 430, 0) + send(1, 500, 510, 1) + receive(2, 600, 610, 0))
+    assert arrows(events) == [("message", (1, 100), (2, 309)), ("message", (1, 400), (2, 410)),
+                              ("message", (1, 500), (2, 600)), ("the receiver comes", (2, 300), (1, 300)),
+                              ("the receiver comes", (2, 405), (1, 405))]
+
+
 def test_the_last_one_comes(tmp_path):
     """Who comes last waits for nobody; the others wait for it alone."""
     events = exported(tmp_path, ranks(3) + barrier(1, 100, 410) + barrier(2, 400, 410) + barrier(3, 200, 410))

@@ -2,8 +2,8 @@
 /*
  * arrows.c - who sent what to whom, and who waited for whom, as arrows from call to call.
  *
- * Who waits for a sender has the arrow of the message; who waits for a receiver sends it one. So these two waits have
- * no arrow of their own.
+ * Who waits for a sender has the arrow of the message: that wait has none of its own. Who waits for a receiver sends it
+ * one, which says nothing of who waited: so there is another one, from the receiver.
  */
 #include "export/arrows.h"
 
@@ -17,6 +17,7 @@ static const char *const names[ARROW_KINDS] = {
 	[ARROW_ROOT] = "the root comes",     [ARROW_LOCK] = "lock is handed over",
 	[ARROW_MEMORY] = "memory is opened", [ARROW_ACCESS] = "the last access ends",
 	[ARROW_PROGRESS] = "makes progress", [ARROW_NOTIFY] = "notifies",
+	[ARROW_RECEIVER] = "the receiver comes",
 };
 
 const char *arrow_name(enum arrow_kind kind)
@@ -28,7 +29,7 @@ const char *arrow_name(enum arrow_kind kind)
 static enum arrow_kind kind_of(enum wait_state state)
 {
 	static const enum arrow_kind kinds[WAIT_STATES] = {
-		[WAIT_LATE_SENDER] = ARROW_MESSAGE,   [WAIT_LATE_RECEIVER] = ARROW_MESSAGE,
+		[WAIT_LATE_SENDER] = ARROW_MESSAGE,   [WAIT_LATE_RECEIVER] = ARROW_RECEIVER,
 		[WAIT_AT_BARRIER] = ARROW_LAST,       [WAIT_AT_NXN] = ARROW_LAST,
 		[WAIT_LATE_BROADCAST] = ARROW_ROOT,   [WAIT_EARLY_REDUCE] = ARROW_LAST,
 		[WAIT_FOR_LOCK] = ARROW_LOCK,         [WAIT_AT_FENCE] = ARROW_LAST,

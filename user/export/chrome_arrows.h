@@ -12,8 +12,7 @@
 struct chrome_arrows;
 
 /*
- * Finds an arrow for each message, from its sending to its receiving call, and for each call that waited otherwise,
- * from the one that it waited for: in a thread of its own, which reads the whole recording twice. What it finds waits
+ * Finds the arrows of arrows.h: in a thread of its own, which reads the whole recording twice. What it finds waits
  * in the file, which stays the caller's; -1: no arrows are wanted. counters: are told of each message; NULL: none.
  * NULL: out of memory.
  */
