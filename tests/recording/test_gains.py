@@ -8,6 +8,7 @@ import random
 import pytest
 
 import composed
+import gaspbpf
 from composed import call
 from waits import report
 
@@ -73,13 +74,14 @@ def test_a_lock_without_a_name(tmp_path):
     assert near(gain(tmp_path, sick, "lock_contention"), ends - healed_ends)
 
 
-def job(works):
-    """Ranks that work and then meet, again and again; works has for each round what each rank works: (text, end)."""
+def job(works, lines=("job.c:1",)):
+    """Ranks that work and then meet, again and again, by turns at these lines; works has for each round what each rank
+    works: (text, end)."""
     text, at = composed.ranks(len(works[0])), 100 * MS
-    for work in works:
+    for number, work in enumerate(works):
         end = at + max(work) + MS
-        text += "".join(call(tid, at + busy, end, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
-                        for tid, busy in enumerate(work, 1))
+        text += "".join(call(tid, at + busy, end, "MPI_Barrier", site=lines[number % len(lines)],
+                             **{"comm.id": 0, "comm.rank": tid - 1}) for tid, busy in enumerate(work, 1))
         at = end
     for tid in range(1, len(works[0]) + 1):
         text += call(tid, at + 50 * MS, at + 60 * MS, "MPI_Finalize")
@@ -93,6 +95,42 @@ def test_iterations_out_of_line(tmp_path):
     works[21] = (34 * MS, 2 * MS, 33 * MS)
     text, end = job(works)
     assert near(gain(tmp_path, text, "outlier_iterations"), end - healed)
+
+
+def together(tmp_path, recorded):
+    """What the report says of all findings together, and its text: (gains, together, text)."""
+    seen = report(tmp_path, recorded)
+    text = gaspbpf.run("report", tmp_path / "run.gasp", "--section", "findings").stdout
+    return [each["gain_ns"] for each in seen["findings"]], seen["gains"], " ".join(text.split())
+
+
+def test_gains_that_add_up(tmp_path):
+    """One is late before the one meeting, another before the next: as much earlier as the run without either."""
+    works, lines = [(4 * MS, 20 * MS, 5 * MS), (4 * MS, 5 * MS, 24 * MS)] * 40, ("a.c:1", "b.c:2")
+    healed = job([(4 * MS, 5 * MS, 5 * MS), (4 * MS, 5 * MS, 5 * MS)] * 40, lines)[1]
+    gains, all_of_it, text = together(tmp_path, job(works, lines)[0])
+    assert len(gains) == 2 and all_of_it["findings"] == [1, 2]
+    assert all_of_it["sum_ns"] == sum(gains) and abs(all_of_it["together_ns"] - sum(gains)) < sum(gains) / 1000
+    assert near(all_of_it["together_ns"], job(works, lines)[1] - healed)
+    assert "1 and 2 together: the" in text and "shorter: what each gives adds up." in text
+    assert all_of_it["text"] in text and "overlap" not in text
+
+
+def test_gains_that_overlap(tmp_path):
+    """One is always late, and twice for longer: whoever mends the one has most of the other."""
+    works = [(4 * MS, 20 * MS, 5 * MS)] * 40
+    healed = job([(4 * MS, 5 * MS, 5 * MS)] * 40)[1]
+    works[12], works[21] = (4 * MS, 94 * MS, 5 * MS), (4 * MS, 120 * MS, 5 * MS)
+    gains, all_of_it, text = together(tmp_path, job(works)[0])
+    assert len(gains) == 2 and all_of_it["sum_ns"] == sum(gains)
+    assert max(gains) <= all_of_it["together_ns"] < 0.9 * sum(gains)
+    assert near(all_of_it["together_ns"], job(works)[1] - healed)
+    assert "That is less than the sum of what each gives" in text and "they overlap." in text
+
+
+def test_one_gain_has_nothing_to_add_up_with(tmp_path):
+    _, all_of_it, text = together(tmp_path, job([(4 * MS, 20 * MS, 5 * MS)] * 40)[0])
+    assert all_of_it is None and "together" not in text
 
 
 def messages(small):

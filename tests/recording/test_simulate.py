@@ -590,7 +590,6 @@ int main(void)
 """
 
 
-@pytest.mark.files
 def test_teams_at_the_same_time_have_nothing_to_do_with_each_other(tmp_path):
     """Two threads of a process, each with a team of its own: 20 barriers of two threads each, and what is ideal is not
     slower than what was."""

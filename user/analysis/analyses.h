@@ -16,6 +16,7 @@
 	ROW(nodes)                               \
 	ROW(left_out)                            \
 	ROW(findings)                            \
+	ROW(gains)                               \
 	ROW(by)                                  \
 	ROW(events)                              \
 	ROW(missing)                             \

@@ -375,6 +375,12 @@ static int find(const struct critical_path *s, struct report *r)
 
 		if (!is_worth(s, r, part, deed))
 			continue;
+		if (part->has_gain) {
+			struct relief relief = deed_relief(part->deed, NO_INDEX, &s->sites);
+
+			relief.less = LESS;
+			report_keep_relief(r, &relief, &finding);
+		}
 		deed_text(s->d, part->deed, s->lasted[deed], what, sizeof(what));
 		deed_place(s->d, part->deed, where, sizeof(where));
 		return report_add_finding(

@@ -14,6 +14,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/findings.h"
+#include "analysis/gains.h"
 #include "analysis/only_sums.h"
 #include "analysis/printer.h"
 
@@ -387,13 +388,15 @@ static int find(void *state, struct report *r)
 		error = find_hot_event(r);
 	if (!error)
 		error = find_unreturned(r);
+	if (!error)
+		report_find_together(r);
 	return error ?: find_unmodelled(r);
 }
 
 static void print_findings(void *state, const struct printer *p)
 {
 	const struct report *r = p->r;
-	char text[200];
+	char text[TOGETHER_ROOM];
 
 	bool any = r->profile->spans || (r->d->run.only_sums && r->calls);
 
@@ -418,6 +421,8 @@ static void print_findings(void *state, const struct printer *p)
 		printer_paragraph(p, text, r->findings[i].text);
 		findings_print_symptoms(p, i);
 	}
+	if (*report_together_text(r, text, sizeof(text)))
+		printer_paragraph(p, "", text);
 	if (r->simulation_error) {
 		snprintf(
 			text, sizeof(text),

@@ -15,6 +15,16 @@
  */
 void report_find_gain(struct report *r, const struct relief *relief, struct finding *finding);
 
+/* The finding has its gain by this relief, which may end: for what all of them would give together. */
+void report_keep_relief(struct report *r, const struct relief *relief, struct finding *finding);
+void report_forget_reliefs(struct report *r);
+
+/* What all findings with a simulated gain would give together (r->together): once they are in their order. */
+void report_find_together(struct report *r);
+/* The same in words: "1 and 3 together: the 24 s observed would be ... shorter"; "": not known. Into text. */
+const char *report_together_text(const struct report *r, char *text, size_t room);
+#define TOGETHER_ROOM 400
+
 /* gains[]: what the run would be shorter by with each of the reliefs. False: it is not known. A simulation that fails
  * is no reason to have no report: the findings say that it failed (r->simulation_error). */
 bool report_relieve(struct report *r, const struct relief *reliefs, size_t count, uint64_t *gains);

@@ -220,6 +220,7 @@ struct finding {
 	double percent;  /* of the thread's time; 0: not said */
 	bool has_gain;
 	uint64_t gain; /* ns: what the run would be shorter by without it, simulated, or a bound of that */
+	size_t relief; /* report.reliefs[relief - 1] has simulated the gain; 0: none, or not as itself (gains.h) */
 	/* Some of what it is about, the worst first: when, and whom it hit. Its owner's. */
 	const struct finding_instance *instances;
 	size_t ninstances;
@@ -274,6 +275,12 @@ struct report {
 	size_t nfindings;
 	struct finding *symptoms; /* what shows that there is one of these findings, and would be one without it */
 	size_t nsymptoms;
+	struct relief *reliefs; /* that gave findings their gains (gains.h) */
+	size_t nreliefs, reliefs_room;
+	struct together {
+		bool known;         /* two of the findings and more have a simulated gain */
+		uint64_t sum, gain; /* ns: of their gains, and what they would give together */
+	} together;
 	struct report_phase {
 		const char *name; /* "before", "iterations", "after" */
 		uint64_t from, to;

@@ -2,6 +2,7 @@
 /*
  * summary.c - summing up the profile, and the names that a report uses.
  */
+#include "analysis/gains.h"
 #include "analysis/profile_data.h"
 
 #include <errno.h>
@@ -301,6 +302,7 @@ void report_free(struct report *r)
 		free(r->findings[i].text);
 	for (size_t i = 0; i < r->nsymptoms; i++)
 		free(r->symptoms[i].text);
+	report_forget_reliefs(r);
 	free(r->symptoms);
 	free(r->findings);
 	free(r->phases);

@@ -12,17 +12,17 @@
 #include <stdlib.h>
 
 #include "simulate/parts.h"
+#include "simulate/reliefs.h"
 
 #define ADRIFT_SHARE 100 /* one in so many of a thread's time: a wait for something unknown that counts */
 
 struct teller {
 	const struct relations_ops *ops;
-	const struct relief *reliefs; /* one for each scenario */
-	size_t nreliefs;
+	struct reliefs reliefs;
 	struct related_call *calls; /* of one meeting */
 	size_t room;
 	struct related_work *work;       /* by thread: what it is at, as far as it is not told yet; end 0: nothing */
-	uint64_t ended, ends[SCENARIOS]; /* of the last call of all: recorded, and with each relief */
+	uint64_t ended, ends[SCENARIOS]; /* of the last call of all: recorded, and in each scenario */
 };
 
 struct relations {
@@ -206,67 +206,11 @@ static int tell_messages(const struct teller *teller, const struct op *op)
 
 /* --- work ---------------------------------------------------------------------- */
 
-static bool same_call(const struct relief *relief, struct called a, struct called b)
+/* What it did took less, and so the thread is there earlier. */
+static void relieve(struct sim *sim, uint32_t thread, struct saved saved)
 {
-	return a.probe == b.probe && (a.site == b.site || (a.site != NO_INDEX && b.site != NO_INDEX &&
-							   relief->same_site[a.site] == relief->same_site[b.site]));
-}
-
-/* What took longer than it should is over, and the thread is there earlier. */
-static void relieve(struct sim *sim, enum scenario s, uint32_t thread, uint64_t lasted)
-{
-	const struct relief *relief = &sim->teller->reliefs[s];
-	uint64_t left = lasted < relief->most ? lasted : relief->most;
-
-	sim->threads[thread].now.at[s] -= lasted - left + (uint64_t)(relief->less * left);
-}
-
-/* What lies in one of the times, of what a thread did from start to end. */
-static void relieve_in_times(struct sim *sim, enum scenario s, uint32_t thread, uint64_t start, uint64_t end)
-{
-	const struct relief *relief = &sim->teller->reliefs[s];
-	size_t low = 0, high = relief->ntimes;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (relief->times[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < relief->ntimes && relief->times[low].start < end; low++) {
-		uint64_t from = relief->times[low].start > start ? relief->times[low].start : start,
-			 to = relief->times[low].end < end ? relief->times[low].end : end;
-
-		sim->threads[thread].now.at[s] -= (uint64_t)(relief->times[low].less * (to - from));
-	}
-}
-
-static bool has_site(const struct relief *relief, uint32_t site)
-{
-	return site < relief->nsites && relief->sites[site];
-}
-
-static bool concerns(const struct relief *relief, uint32_t thread)
-{
-	return relief->thread == NO_INDEX || relief->thread == thread;
-}
-
-static void relieve_work(struct sim *sim, const struct related_work *work)
-{
-	for (size_t s = 0; s < sim->teller->nreliefs && work->known && !work->waits; s++) {
-		const struct relief *relief = &sim->teller->reliefs[s];
-
-		if (!concerns(relief, work->thread))
-			continue;
-		if (relief->what == RELIEVE_TIME)
-			relieve_in_times(sim, s, work->thread, work->start, work->end);
-		else if (relief->what == RELIEVE_WORK && relief->inside == work->inside &&
-			 same_call(relief, relief->after, work->after) &&
-			 same_call(relief, relief->before, work->before))
-			relieve(sim, s, work->thread, work->end - work->start);
-	}
+	for (size_t s = 0; s < reliefs_scenarios(&sim->teller->reliefs); s++)
+		sim->threads[thread].now.at[s] -= saved.ns[s];
 }
 
 /* Of such a wait nobody knows what it was for, and so not whether it would have ended earlier. */
@@ -292,7 +236,7 @@ static void note_end_at(struct sim *sim, uint32_t thread, uint64_t end)
 {
 	struct teller *teller = sim->teller;
 
-	for (size_t s = 0; s < teller->nreliefs; s++)
+	for (size_t s = 0; s < reliefs_scenarios(&teller->reliefs); s++)
 		if (sim->threads[thread].now.at[s] > teller->ends[s])
 			teller->ends[s] = sim->threads[thread].now.at[s];
 	if (end > teller->ended)
@@ -309,37 +253,23 @@ static void relieve_memory(struct sim *sim, const struct op *op)
 {
 	enum role role = sim->d->probes[op->probe].role;
 
-	for (size_t s = 0; s < sim->teller->nreliefs && (role == ROLE_ALLOC || role == ROLE_FREE); s++)
-		if (sim->teller->reliefs[s].what == RELIEVE_MEMORY && concerns(&sim->teller->reliefs[s], op->thread))
-			relieve(sim, s, op->thread, op->end - op->start);
+	if (role == ROLE_ALLOC || role == ROLE_FREE)
+		relieve(sim, op->thread, reliefs_of_memory(&sim->teller->reliefs, op->thread, op->end - op->start));
 	note_end(sim, op);
 }
 
 /* from: when it did not wait for others any more. */
 static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
 {
-	struct teller *teller = sim->teller;
+	const struct related_call call = call_of(op);
 
-	for (size_t s = 0; s < teller->nreliefs; s++) {
-		const struct relief *relief = &teller->reliefs[s];
-
-		if (!concerns(relief, op->thread))
-			continue;
-		if (relief->what == RELIEVE_TIME && !waits_for_unknown(op))
-			relieve_in_times(sim, s, op->thread, from, op->end);
-		else if (relief->what == RELIEVE_CALL &&
-			 (relief->sites ? has_site(relief, op->site)
-					: same_call(relief, relief->after, (struct called){ op->probe, op->site })))
-			relieve(sim, s, op->thread, op->end - from);
-	}
+	relieve(sim, op->thread, reliefs_of_call(&sim->teller->reliefs, &call, from, !waits_for_unknown(op)));
 	note_end(sim, op);
 }
 
 bool relations_free_of_lock(const struct sim *sim, const struct op *op, enum scenario s)
 {
-	const struct relief *relief = sim->teller && s < sim->teller->nreliefs ? &sim->teller->reliefs[s] : NULL;
-
-	return relief && relief->what == RELIEVE_LOCK && has_site(relief, op->site);
+	return sim->teller && reliefs_of_lock(&sim->teller->reliefs, op->site, s);
 }
 
 /* The thread goes on to this call, or to something else that is no part of the same work. */
@@ -351,7 +281,7 @@ static int finish_work(struct sim *sim, uint32_t index, struct called before)
 
 	if (work->end) {
 		work->before = before;
-		relieve_work(sim, work);
+		relieve(sim, index, reliefs_of_work(&sim->teller->reliefs, work));
 		if (ops->work)
 			error = ops->work(ops->context, work);
 	}
@@ -404,19 +334,7 @@ int relations_go_on(struct sim *sim, const struct related_call *call, uint32_t o
 
 void relations_relieve_team(struct sim *sim, const struct related_call *call)
 {
-	struct teller *teller = sim->teller;
-
-	for (size_t s = 0; s < teller->nreliefs; s++) {
-		const struct relief *relief = &teller->reliefs[s];
-
-		if (!concerns(relief, call->thread))
-			continue;
-		if (relief->what == RELIEVE_TIME)
-			relieve_in_times(sim, s, call->thread, call->start, call->end);
-		else if (relief->what == RELIEVE_CALL && !relief->sites &&
-			 same_call(relief, relief->after, (struct called){ call->probe, call->site }))
-			relieve(sim, s, call->thread, call->end - call->start);
-	}
+	relieve(sim, call->thread, reliefs_of_team(&sim->teller->reliefs, call));
 }
 
 int relations_pass(struct sim *sim, uint32_t index, uint64_t time, struct called before, struct called after)
@@ -488,7 +406,7 @@ bool relations_send_waits(const struct sim *sim, const struct op *op, const stru
 
 bool relations_delay_sends(const struct sim *sim)
 {
-	return sim->teller && sim->teller->nreliefs;
+	return sim->teller && sim->teller->reliefs.count;
 }
 
 /* --- a whole recording ------------------------------------------------------------ */
@@ -586,24 +504,40 @@ int relations_read(struct relations *relations, const struct relations_ops *ops,
 	return error;
 }
 
-int relations_relieve(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gains)
+static const struct relations_ops nobody;
+
+static int relieve_all(struct relations *relations, struct teller *teller, uint64_t *gains)
 {
-	static const struct relations_ops nobody;
-	struct teller teller = { .ops = &nobody, .reliefs = reliefs, .nreliefs = count };
 	struct progress progress = { 0 };
+	size_t count = reliefs_scenarios(&teller->reliefs);
 	struct sim sim = { .options = &as_it_was,
 			   .scenarios = count ? count : 1,
 			   .progress = &progress,
 			   .recording = relations->recording,
 			   .kept = &relations->kept,
-			   .teller = &teller,
+			   .teller = teller,
 			   .alike = true };
 	int error = count <= RELIEFS_MOST ? run(&sim) : -EINVAL;
 
 	for (size_t s = 0; s < count; s++)
-		gains[s] = error || teller.ends[s] > teller.ended ? 0 : teller.ended - teller.ends[s];
+		gains[s] = error || teller->ends[s] > teller->ended ? 0 : teller->ended - teller->ends[s];
 	close_all(&sim);
 	return error;
+}
+
+int relations_relieve(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gains)
+{
+	struct teller teller = { .ops = &nobody, .reliefs = { reliefs, count, false } };
+
+	return relieve_all(relations, &teller, gains);
+}
+
+int relations_relieve_together(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gain)
+{
+	struct teller teller = { .ops = &nobody, .reliefs = { reliefs, count, true } };
+
+	*gain = 0;
+	return relieve_all(relations, &teller, gain);
 }
 
 _Static_assert(RELIEFS_MOST <= (int)SCENARIOS, "one for each");

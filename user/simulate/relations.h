@@ -168,6 +168,9 @@ struct relief {
 /* Each by itself, in one simulation; gains: ns of each. At most RELIEFS_MOST. 0 or -errno. */
 int relations_relieve(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gains);
 
+/* All of them at once, as many as there are; gain: ns. 0 or -errno. */
+int relations_relieve_together(struct relations *relations, const struct relief *reliefs, size_t count, uint64_t *gain);
+
 /* Whether a call of this kind could be told with a wait: no need to read where no probe has one. */
 bool relations_possible(const struct definitions *d);
 /* The same of one probe. */
