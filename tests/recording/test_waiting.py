@@ -14,6 +14,8 @@ import gaspbpf
 from composed import call, ranks, receive, send
 from waits import causes, report, states
 
+SECOND = 10**9
+
 pytestmark = pytest.mark.files
 
 
@@ -177,6 +179,22 @@ def test_who_is_asleep_does_not_compute(tmp_path, run, queued, said):
     seen = report(tmp_path, late_steps(400, 100) + f"scheduled 3 3240 {run} {queued} 2 1\n")
     finding, = findings(seen)
     assert ("asleep for at least 61 % of that" in finding["text"]) == said
+
+
+@pytest.mark.parametrize("observed, run, queued, said", [
+    (4 * SECOND, 4 * SECOND, 0, " on a CPU for at least 100 % of that,"),
+    (4 * SECOND, 3 * SECOND, SECOND // 10, " on a CPU for at least 64 % of that,"),
+    (4 * SECOND, 3 * SECOND, SECOND, " on a CPU for at least 64 % of that and waiting for one for at most 36 %,"),
+    (4 * SECOND, SECOND // 10, 38 * SECOND // 10, " waiting for a CPU for at least 93 % of that,"),
+    (4 * SECOND, 3 * SECOND, -1, " on a CPU for at least 64 % of that,"),
+    (4 * SECOND, 5 * SECOND // 2, SECOND // 10, ""), (0, 0, 0, "")])
+def test_who_is_late_computes(tmp_path, observed, run, queued, said):
+    """Rank 2 is 7 times 0.4 s between two barriers, of a life of 4 s: what it did not run may all have been there. The
+    others have no more of the processors."""
+    text = late_steps(SECOND * 2 // 5, SECOND // 10)
+    text += "".join(f"scheduled {tid} {observed} {run} {queued} 2 1\n" for tid in (1, 2, 3, 4))
+    finding, = findings(report(tmp_path, text))
+    assert said in finding["text"] and ("CPU" in finding["text"]) == bool(said)
 
 
 @pytest.mark.parametrize("count, who, named", [(5, 5, "ranks 0-3"), (8, 4, "ranks 0-2, 4-7"), (3, 1, "ranks 1, 2"),

@@ -9,7 +9,11 @@
 
 #include "simulate/reliefs.h"
 
-#define CALLED (struct called){ 3, NO_INDEX }
+#define CALLED              \
+	(struct called)     \
+	{                   \
+		3, NO_INDEX \
+	}
 
 static const struct relief_time times[] = { { 100, 200, 0.5 }, { 300, 400, 1 } };
 
@@ -70,7 +74,8 @@ static void of_other_threads_and_of_what_is_not_known_nothing_is_gone(void **sta
 static void locks_of_each_scenario(void **state)
 {
 	static const bool sites[] = { false, true };
-	const struct relief all[] = { of_times(), { .thread = NO_INDEX, .what = RELIEVE_LOCK, .sites = sites, .nsites = 2 } };
+	const struct relief all[] = { of_times(),
+				      { .thread = NO_INDEX, .what = RELIEVE_LOCK, .sites = sites, .nsites = 2 } };
 
 	assert_false(reliefs_of_lock(&(struct reliefs){ all, 2, false }, 1, 0));
 	assert_true(reliefs_of_lock(&(struct reliefs){ all, 2, false }, 1, 1));

@@ -11,7 +11,7 @@
 #include "analysis/delays.h"
 #include "analysis/gains.h"
 #include "analysis/printer.h"
-#include "analysis/scheduling.h"
+#include "analysis/on_processor.h"
 #include "analysis/put.h"
 
 #include <errno.h>
@@ -230,22 +230,20 @@ static const char *condition(const struct others *others)
 	return others->threads ? "were it as quick there as the others" : "did that take no time at all";
 }
 
-/* How long it takes each time, and the others; and whether it can have worked all that time: what it was on a
- * processor, or waited for one, in all of its life may be less. */
+/* How long it takes each time, and the others; and whether it worked all that time. */
 static void how_long(const struct delays *s, const struct delay *delay, const struct others *others, char *text,
 		     size_t room)
 {
 	const struct def_thread *thread = &s->d->threads[delay->deed.thread];
-	char its[FORMAT_SIZE], theirs[FORMAT_SIZE], asleep[60];
+	char its[FORMAT_SIZE], theirs[FORMAT_SIZE], running[ON_PROCESSOR_ROOM];
 	size_t at = 0;
 
 	*text = '\0';
 	if (others->threads && delay->times)
 		at = snprintf(text, room, ", %s each time on average, the others %s,",
 			      format_time(its, delay->lasted / delay->times), format_time(theirs, others->mean));
-	if (delay->deed.doing == DOING_WORK &&
-	    *scheduling_asleep(thread, delay->lasted, "that", asleep, sizeof(asleep)))
-		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", asleep);
+	if (delay->deed.doing == DOING_WORK && *on_processor(thread, delay->lasted, running, sizeof(running)))
+		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
 }
 
 /* How long it takes, of all times that the thread does that. */
@@ -276,7 +274,7 @@ static const char *passed_text(const struct delay *delay, char *text, size_t roo
 static int find(struct delays *s, struct report *r)
 {
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
-		gives[200], lasts[200], passed[100];
+		gives[200], lasts[200 + ON_PROCESSOR_ROOM], passed[100];
 	struct others others;
 	unsigned found = 0;
 	int error = 0;

@@ -96,8 +96,8 @@ void report_find_together(struct report *r)
 		all[count++] = r->reliefs[r->findings[i].relief - 1];
 		together->sum += r->findings[i].gain;
 	}
-	together->known = count > 1 && has_simulated(r, relations_relieve_together(r->relations, all, count,
-										  &together->gain));
+	together->known = count > 1 &&
+			  has_simulated(r, relations_relieve_together(r->relations, all, count, &together->gain));
 	free(all);
 }
 

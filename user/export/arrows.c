@@ -13,10 +13,14 @@ struct reading {
 };
 
 static const char *const names[ARROW_KINDS] = {
-	[ARROW_MESSAGE] = "message",         [ARROW_LAST] = "the last one comes",
-	[ARROW_ROOT] = "the root comes",     [ARROW_LOCK] = "lock is handed over",
-	[ARROW_MEMORY] = "memory is opened", [ARROW_ACCESS] = "the last access ends",
-	[ARROW_PROGRESS] = "makes progress", [ARROW_NOTIFY] = "notifies",
+	[ARROW_MESSAGE] = "message",
+	[ARROW_LAST] = "the last one comes",
+	[ARROW_ROOT] = "the root comes",
+	[ARROW_LOCK] = "lock is handed over",
+	[ARROW_MEMORY] = "memory is opened",
+	[ARROW_ACCESS] = "the last access ends",
+	[ARROW_PROGRESS] = "makes progress",
+	[ARROW_NOTIFY] = "notifies",
 	[ARROW_RECEIVER] = "the receiver comes",
 };
 

@@ -44,8 +44,8 @@ struct arrows_ops {
 
 /*
  * Reads an arrow for each message, from its sending to its receiving call, and for each call that waited, but for the
- * sender of a message, from the one that it waited for: as relations_read(). Told are those whose calls are both chosen (recording_choose()
- * of `chosen`). 0 or -errno, also of the ops.
+ * sender of a message, from the one that it waited for: as relations_read(). Told are those whose calls are both chosen
+ * (recording_choose() of `chosen`). 0 or -errno, also of the ops.
  */
 int arrows_read(struct relations *relations, const struct recording *chosen, const struct arrows_ops *ops);
 
