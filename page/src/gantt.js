@@ -30,6 +30,7 @@ const TERMS = {
   one: 'task',
   many: 'tasks',
   outside: 'in no task',
+  none: 'No task',
   find: 'kind, line, worker, >1ms, longest',
   label: 'Find tasks by kind, the line that submits them, worker, or the longest',
   selected: 'What is selected of the tasks',

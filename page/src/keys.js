@@ -15,6 +15,8 @@ export const keys = [
   [['p'], 'P', 'the call before', (t) => t.step(-1)],
   [['Enter'], 'Enter', 'the call in the middle of the lane; once more: as wide as fits', (t) => t.enter()],
   [['u'], 'U', 'the call around it', (t) => t.up()],
+  [['g'], 'G', 'the gap behind the call', (t) => t.nextGap()],
+  [['l'], 'L', 'the lane as a whole', (t) => t.selectLane(t.lane)],
   [['.'], '.', 'the next one found', (t) => t.nextMatch(1)],
   [[','], ',', 'the one found before', (t) => t.nextMatch(-1)],
   [

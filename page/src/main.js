@@ -16,6 +16,7 @@ import { views } from './views.js';
  * What views have of each other:
  *   app.goto(lane, startNs, endNs)   shows that time in the timeline, and its lane; ns since the recording's start
  *   app.gotoInstance({ pid, tid, start_ns, end_ns })   the same with the report's own figures
+ *   app.gotoLane(lane), app.gotoThread({ pid, tid })   shows a lane as a whole; the first one of a thread
  *   app.reveal(id), app.openAll()    opens a section, or all
  *   app.select(call)                 shows a call by its index, as a click on it does
  *   app.lane(pid, tid)               index of the (first) lane of a thread; -1
@@ -149,7 +150,8 @@ async function start() {
   app.lane = (pid, tid) => lanes.get(`${pid}/${tid}`) ?? -1;
   app.gotoInstance = ({ pid, tid, start_ns: from, end_ns: to }) =>
     app.goto(app.lane(pid, tid), from - data.facts.start_ns, to - data.facts.start_ns);
-  app.goto = app.select = () => {};
+  app.gotoThread = ({ pid, tid }) => app.gotoLane(app.lane(pid, tid));
+  app.goto = app.gotoLane = app.select = () => {};
   let loaded, failed;
   app.loaded = new Promise((go) => { loaded = go; });
   app.failed = new Promise((go) => { failed = go; });

@@ -85,9 +85,8 @@ export function beware(report, people) {
     : [];
 }
 
-/** A link that shows a time of a thread in the timeline. instance: as in the report */
-export function link(app, instance, text, label) {
-  const at = () => app.gotoInstance(instance);
+/** A link that shows a time of a thread in the timeline, or does what `at` does there. instance: as in the report */
+export function link(app, instance, text, label, at = () => app.gotoInstance(instance)) {
   return h(
     'button',
     {

@@ -37,15 +37,30 @@ function spoken(times, whole) {
     .join(', ');
 }
 
+const NARROW = 16; // letters of a name that fit beside the findings
+
+/** rank 3 tid 17, where there is no room for more: names of threads are often alike. */
+function shortName(people, thread) {
+  const name = people.thread(thread);
+  if (name.length <= NARROW) return name;
+  return thread.rank == null ? `tid ${thread.tid}` : `${people.rank(thread.rank)} tid ${thread.tid}`;
+}
+
 /** A line: who, and the bar. */
-function line(app, people, thread, longest) {
+function line(app, people, thread, longest, narrow = false) {
   const times = timesOf(thread);
   const name = people.thread(thread);
   const start = people.processes.get(thread.pid)?.start_ns ?? people.start;
   return h(
     'li',
     {},
-    link(app, { ...thread, start_ns: start, end_ns: start + thread.wall_ns }, name, `Show ${name} in the timeline`),
+    link(
+      app,
+      { ...thread, start_ns: start, end_ns: start + thread.wall_ns },
+      narrow ? shortName(people, thread) : name,
+      `Show ${name} in the timeline`,
+      () => app.gotoThread(thread),
+    ),
     h(
       'div',
       { class: 'track' },
@@ -76,7 +91,7 @@ export function brief(app, people, threads) {
         h('b', {}, 'all together'),
         bar(partsOf(sum), wall || 1, `All threads together: ${spoken(sum, wall)}`),
       ),
-      threads.slice(0, BRIEF).map((thread) => line(app, people, thread, longest)),
+      threads.slice(0, BRIEF).map((thread) => line(app, people, thread, longest, true)),
     ),
     legend(legendOf([sum]).map(({ colour, label }) => ({ colour, label }))),
     h(
@@ -204,8 +219,7 @@ export const threads = {
               threads: all,
               times: timesOf,
               name: (thread) => people.thread(thread),
-              go: (thread) =>
-                app.gotoInstance({ ...thread, start_ns: people.start, end_ns: people.start + thread.wall_ns }),
+              go: (thread) => app.gotoThread(thread),
             })
           : null,
       ].filter(Boolean),

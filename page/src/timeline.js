@@ -10,7 +10,9 @@ import { Moving } from './timeline_moves.js';
 import { headOf } from './timeline_picture.js';
 import { arrowsOf, hints, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
-import { queuesOf } from './timeline_queues.js';
+import { gapAt, gapTitle, showGap } from './timeline_gap.js';
+import { showLane } from './timeline_lane.js';
+import { queueLegend, queuesOf } from './timeline_queues.js';
 import { find } from './timeline_search.js';
 import { termsOf } from './timeline_terms.js';
 
@@ -33,6 +35,7 @@ export class Timeline extends Moving {
       lane: 0,
       selected: -1,
       range: null,
+      gap: null, // of timeline_gap.js
       found: null,
     });
     this.queues = data.queues = queuesOf(data);
@@ -122,9 +125,9 @@ export class Timeline extends Moving {
       this.queues.any
         ? element(
             'span',
-            { class: 'tl-key', title: 'as far as it was looked at, some times a second' },
+            { class: 'tl-key', title: 'One bar for each time that was looked at; when within it is not known' },
             element('i', { class: 'swatch starved' }),
-            ' below a lane: could run, and had no CPU',
+            queueLegend(this.queues),
           )
         : null,
       head ? element('span', { class: 'tl-key' }, `bars are named without ${plain(head)}`) : null,
@@ -174,8 +177,8 @@ export class Timeline extends Moving {
       element(
         'p',
         { class: 'muted' },
-        `Click a ${this.terms.one}, or press N in the picture: here stands what it was. ` +
-          'Shift and drag selects a time, and shows what it was for.',
+        `Click a ${this.terms.one}, what is between two of them, or the name of a lane, or press N in the picture: ` +
+          'here stands what it was. Shift and drag selects a time, and shows what it was for.',
       ),
     );
     this.note = element('p', { class: 'tl-note' });
@@ -243,10 +246,7 @@ export class Timeline extends Moving {
     });
     this.names.addEventListener('pointerdown', (event) => {
       const lane = laneAt(this.layout, event.offsetY + this.scroller.scrollTop);
-      if (lane >= 0) {
-        this.lane = lane;
-        this.draw();
-      }
+      if (lane >= 0) this.selectLane(lane);
     });
     this.names.addEventListener('pointermove', (event) => {
       const lane = laneAt(this.layout, event.offsetY + this.scroller.scrollTop);
@@ -262,6 +262,9 @@ export class Timeline extends Moving {
     let typed;
     this.search.addEventListener('input', () => {
       clearTimeout(typed);
+      this.run = null; // what was found is of another text
+      this.found = null;
+      this.tellMatches();
       typed = setTimeout(() => this.runSearch(), 150);
     });
     this.search.addEventListener('keydown', (event) => {
@@ -301,10 +304,10 @@ export class Timeline extends Moving {
     const { calls } = this.data;
     if (!calls || !(i >= 0) || i >= calls.n) return;
     const lane = laneOf(this.data, i);
-    this.wanted = null;
+    this.drop();
     this.selected = i;
-    this.range = null;
     this.selectedArrows = arrowsOf(this.data, lane, i);
+    this.tellMatches();
     if (move) {
       const begin = calls.start[i],
         end = begin + calls.duration[i],
@@ -330,10 +333,18 @@ export class Timeline extends Moving {
     showCall(this.panel, this.data, i, this.app);
   }
 
-  clear() {
+  /** Nothing is selected any more: before something else is. */
+  drop() {
     this.wanted = null;
     this.selected = -1;
     this.range = null;
+    this.gap = null;
+    this.chosen = -1; // the lane that is told of as a whole
+  }
+
+  clear() {
+    this.drop();
+    this.tellMatches();
     fill(this.panel, element('p', { class: 'muted' }, 'Nothing is selected.'));
     this.draw();
   }
@@ -350,14 +361,48 @@ export class Timeline extends Moving {
 
   /** A time is selected: whole ns. */
   selectRange(from, to) {
-    this.selected = -1;
+    this.drop();
     this.range = [Math.round(from), Math.round(to)];
   }
 
-  showRange() {
+  /** What is between calls, at a time of a lane. */
+  selectGap(lane, time) {
+    this.drop();
+    this.gap = gapAt(this.data, lane, time);
+    this.tellMatches();
+    this.scrollToLane(lane);
+    showGap(this.panel, this.data, this.gap, this.app);
+    this.app.say(`${gapTitle(this.data, this.gap)}, ${plain(this.data.facts.lanes[lane].name)}`);
+    this.draw();
+  }
+
+  /** The one that comes after what is selected, or at half of the view. */
+  nextGap() {
+    const { calls } = this.data;
+    if (!calls) return;
+    const i = this.selected >= 0 && laneOf(this.data, this.selected) === this.lane ? this.selected : -1;
+    this.selectGap(this.lane, i >= 0 ? calls.start[i] + calls.duration[i] : this.middle());
+  }
+
+  /** One lane: of the time that is selected, else of all. */
+  selectLane(lane) {
+    const { range } = this,
+      { length } = this.data.facts;
+    this.drop();
+    this.range = range;
+    this.chosen = lane;
+    this.tellMatches();
+    this.scrollToLane(lane);
+    if (this.data.calls) showLane(this.panel, this.data, lane, range ?? [0, length], this.app, this.shares());
+    this.app.say(plain(this.data.facts.lanes[lane].name));
+    this.draw();
+  }
+
+  /** From the levels of detail, where a time has too many calls to be added up one by one. */
+  shares() {
     const { facts } = this.data,
       p = this.pyramid;
-    const shares =
+    return (
       p &&
       ((at, from, to, sums) => {
         if (!p.lanes[at]) return false;
@@ -373,8 +418,13 @@ export class Timeline extends Moving {
         );
         for (let g = 0; g < sums.length; g++) sums[g] += (found[g] / 255) * (to - from);
         return true;
-      });
-    showRange(this.panel, this.data, this.range, this.lanesTold(), this.app, shares);
+      })
+    );
+  }
+
+  showRange() {
+    this.tellMatches();
+    showRange(this.panel, this.data, this.range, this.lanesTold(), this.app, this.shares());
     this.app.say(`${format.time(this.range[1] - this.range[0])} selected`);
   }
 
@@ -438,11 +488,9 @@ export class Timeline extends Moving {
   async runSearch() {
     const text = this.search.value;
     const run = (this.run = {});
-    if (!text.trim() || !this.data.calls) {
-      this.found = null;
-      this.matches.textContent = '';
-      return;
-    }
+    this.found = null;
+    this.tellMatches();
+    if (!text.trim() || !this.data.calls) return;
     this.matches.textContent = 'looking …';
     const found = await find(this.data, text, () => this.run !== run);
     if (!found) return;
@@ -455,18 +503,24 @@ export class Timeline extends Moving {
     this.search.value = '';
     this.run = null;
     this.found = null;
-    this.matches.textContent = '';
+    this.tellMatches();
   }
 
+  /** How many were found, and which of them is selected, if one of them is. */
   tellMatches() {
-    const { all, at, longest } = this.found,
+    if (!this.found) {
+      this.matches.textContent = '';
+      return;
+    }
+    const { all, at, longest, indices } = this.found,
       n = format.count(all);
     if (!all) this.matches.textContent = 'none in this file';
-    else if (at < 0)
+    else if (at >= 0 && indices[at] === this.selected)
+      this.matches.textContent = `${format.count(at + 1)} of ${n}${longest ? ', longest first' : ''}`;
+    else
       this.matches.textContent = longest
         ? `sorted by length, longest first: ${n} ${all === 1 ? this.terms.one : this.terms.many}`
         : `${n} found`;
-    else this.matches.textContent = `${format.count(at + 1)} of ${n}${longest ? ', longest first' : ''}`;
   }
 
   nextMatch(by) {
@@ -474,7 +528,6 @@ export class Timeline extends Moving {
     const { indices } = this.found,
       n = indices.length;
     this.found.at = this.found.at < 0 ? (by > 0 ? 0 : n - 1) : (this.found.at + by + n) % n;
-    this.tellMatches();
     const i = indices[this.found.at],
       { duration } = this.data.calls,
       span = this.to - this.from;
@@ -519,6 +572,7 @@ export const timeline = {
   render(section, data, app) {
     const made = (app.timeline = new Timeline(section, data, app));
     app.goto = (lane, from, to) => made.goto(lane, from, to);
+    app.gotoLane = (lane) => made.gotoLane(lane);
     app.select = (i) => made.select(i);
     const tell = (error) => {
       made.veil.textContent = `The calls cannot be drawn: ${error.message}`;

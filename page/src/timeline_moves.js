@@ -75,9 +75,8 @@ export class Moving extends Picture {
     this.reveal();
     (this.section.closest('section') ?? this.section).scrollIntoView({ block: 'start' });
     this.scroller.focus({ preventScroll: true });
+    this.drop();
     const wanted = (this.wanted = {});
-    this.selected = -1;
-    this.range = null;
     this.app.loaded.then(() => {
       if (this.wanted !== wanted) return;
       const i = this.callAt(lane, from, to);
@@ -87,6 +86,19 @@ export class Moving extends Picture {
         this.showRange();
       }
     });
+  }
+
+  /** A lane, and all of the run. */
+  gotoLane(lane) {
+    if (!(lane >= 0) || !this.data.facts.lanes[lane]) return;
+    this.all();
+    this.drop();
+    this.scrollToLane(lane);
+    this.reveal();
+    (this.section.closest('section') ?? this.section).scrollIntoView({ block: 'start' });
+    this.scroller.focus({ preventScroll: true });
+    const wanted = (this.wanted = {});
+    this.app.loaded.then(() => this.wanted === wanted && this.selectLane(lane));
   }
 
   /** The call that begins there, and is as long as that. */
@@ -221,9 +233,11 @@ export class Moving extends Picture {
       if (last.type === 'pointercancel') return;
       if (moved && ranging && this.data.calls) this.showRange();
       else if (!moved) {
-        const { lane, i } = this.pick(last);
+        const { lane, time, i } = this.pick(last);
         if (lane >= 0) this.lane = lane;
         if (i >= 0) this.select(i, false);
+        else if (lane >= 0 && this.data.calls && time >= 0 && time < this.data.facts.length)
+          this.selectGap(lane, time);
         else this.clear();
       }
     };

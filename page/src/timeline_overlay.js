@@ -105,6 +105,20 @@ export function outline(context, scene, lane, i, colour, width) {
   }
 }
 
+/** Outlines what is between calls, in the row in which they stand: in dashes, as there is nothing. */
+export function outlineGap(context, scene, { lane, from, to, inside }, colour) {
+  const level = inside < 0 ? 0 : Math.min(scene.calls.level[inside] + 1, scene.layout.lanes[lane].rows - 1);
+  const { y, height } = rowOf(scene, lane, level);
+  const left = Math.max(-4, xOf(scene, from)),
+    right = Math.min(scene.width / scene.ratio + 4, xOf(scene, to));
+  if (right < 0 || left > scene.width / scene.ratio) return;
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.setLineDash([4, 3]);
+  context.strokeRect(left, y - 1, Math.max(2, right - left), height + 2);
+  context.setLineDash([]);
+}
+
 /** The arrows in view, the longest first, at most ARROWS_MOST of them; and how many there are, or at least. */
 export function arrowsInView(scene, arrows, order) {
   const to = scene.from + scene.width * scene.step,

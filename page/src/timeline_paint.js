@@ -202,15 +202,18 @@ export function paintOverview({ pixels, width, height, shown, groupColours }, ov
   const shares = new Float64Array(groups),
     leftShares = new Float64Array(groups);
   for (let x = 0; x < width; x++) {
-    const first = Math.floor((x / width) * parts),
-      last = Math.max(first + 1, Math.floor(((x + 1) / width) * parts));
+    const from = (x / width) * parts,
+      to = ((x + 1) / width) * parts;
     shares.fill(0);
     leftShares.fill(0);
-    for (let part = first; part < last; part++)
+    // By how far each part reaches into the column: else calls that are alike would be of different heights.
+    for (let part = Math.floor(from); part < Math.min(parts, to); part++) {
+      const weight = ((Math.min(part + 1, to) - Math.max(part, from)) / (to - from)) * 255;
       for (let g = 0; g < groups; g++) {
-        shares[g] += (overview.drawn[part * groups + g] / (last - first)) * 255;
-        leftShares[g] += (overview.left[part * groups + g] / (last - first)) * 255;
+        shares[g] += overview.drawn[part * groups + g] * weight;
+        leftShares[g] += overview.left[part * groups + g] * weight;
       }
+    }
     makeRoom(shares, leftShares);
     stack({ pixels, width, height, phase: 0, shown, groupColours }, x, height, height, shares, leftShares, true);
   }

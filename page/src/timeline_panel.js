@@ -15,6 +15,7 @@ const ENDS = [
   'its return was not observed',
 ];
 const ARROWS_TOLD = 8;
+const LONG = 70; // letters of arguments that have a line of the whole width
 
 /** GASP_MPI_SEND, the call's event. */
 export const eventOf = ({ facts, calls }, i) => plain(facts.events[calls.event[i]].name);
@@ -159,6 +160,12 @@ function arrowRows(data, indices, into, app) {
   return list;
 }
 
+function argumentsRow(data, i) {
+  const { calls, facts } = data;
+  const none = facts.calls.without_words ? 'none seen, or not in this file' : 'none seen';
+  return row('Arguments', calls.word[i] ? element('span', { class: 'mono' }, wordsOf(data, i)) : none);
+}
+
 export function showCall(panel, data, i, app) {
   const { calls, facts } = data,
     at = laneOf(data, i),
@@ -171,6 +178,9 @@ export function showCall(panel, data, i, app) {
   const left = Math.round(addLeftOut(data.bins, at, length, calls.start[i], calls.start[i] + calls.duration[i], sums));
   const up = calls.parent[i];
   const queue = queueAt(data.queues, at, calls.start[i] + calls.duration[i] / 2);
+  const words = argumentsRow(data, i),
+    long = wordsOf(data, i).length > LONG;
+  if (long) words.classList.add('wide');
   fill(
     panel,
     element(
@@ -189,6 +199,7 @@ export function showCall(panel, data, i, app) {
     element(
       'dl',
       {},
+      long ? words : null,
       row(
         'Took',
         format.time(calls.duration[i]),
@@ -198,14 +209,7 @@ export function showCall(panel, data, i, app) {
       row('Thread', plain(lane.name), lane.lost ? ` (${format.count(lane.lost)} calls of it are lost)` : ''),
       row('Process', plain(lane.process)),
       row('Line', siteOf(data, i) ?? 'not known'),
-      row(
-        'Arguments',
-        calls.word[i]
-          ? element('span', { class: 'mono' }, wordsOf(data, i))
-          : facts.calls.without_words
-            ? 'none seen, or not in this file'
-            : 'none seen',
-      ),
+      long ? null : words,
       row('Ended', ENDS[calls.end[i]] ?? 'not known'),
       up >= 0
         ? row(
@@ -270,11 +274,17 @@ function headsOf({ facts }, some) {
   return new Set(short).size === names.length ? short : names;
 }
 
-/** The split as a table: of all lanes, and of some. */
-function splitTable(data, { sums, own, about }, span, some, app) {
+/** The split as a table: of all lanes, and of some; or of one of them, and the share that all have. */
+export function splitTable(data, { sums, own, about }, span, some, app, one = false) {
   const { facts } = data,
     all = span * facts.lanes.length;
-  const head = ['', 'All lanes', 'Share', ...headsOf(data, some)];
+  const head = one
+    ? ['', ...headsOf(data, some), 'Share', 'Of all lanes']
+    : ['', 'All lanes', 'Share', ...headsOf(data, some)];
+  const cells = (ns, mine) =>
+    one
+      ? [format.time(mine[0]), format.percent(mine[0] / span), format.percent(ns / all)]
+      : [format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)];
   const rows = facts.groups
     .map((name, g) => [name, name, sums[g], own.map((of) => of[g])])
     .filter(([, , ns]) => ns > 0)
@@ -294,9 +304,7 @@ function splitTable(data, { sums, own, about }, span, some, app) {
           'tr',
           {},
           element('th', { scope: 'row' }, app.swatch(group), ` ${plain(name)}`),
-          ...[format.time(ns), ...[ns / all, ...mine.map((of) => of / span)].map(format.percent)].map((text) =>
-            element('td', {}, text),
-          ),
+          ...cells(ns, mine).map((text) => element('td', {}, text)),
         ),
       ),
     ),

@@ -252,6 +252,7 @@ export class Picture {
     }
     if (this.queues?.any) paintQueues(context, scene, this.queues, first, end, style.starved);
     if (this.range) this.paintRange(context, scene);
+    if (this.gap) overlay.outlineGap(context, scene, this.gap, style.select);
     this.arrowText = '';
     if (arrows && this.marks.arrows && calls) {
       const { indices, all, exact } = overlay.arrowsInView(scene, arrows, this.arrowOrder);
@@ -298,7 +299,8 @@ export class Picture {
 
   /** Only when something of it has changed: it stays while the time is moved. */
   paintNames(scene, first, end) {
-    const state = `${scene.top} ${this.lane} ${this.app.theme()} ${this.height} ${this.ratio} ${this.layout.height}`;
+    const { lane, chosen, height, ratio } = this;
+    const state = [scene.top, lane, chosen, this.app.theme(), height, ratio, this.layout.height].join(' ');
     if (this.namesDrawn === state) return;
     this.namesDrawn = state;
     const {
@@ -331,8 +333,12 @@ export class Picture {
       const place = layout.lanes[at],
         lane = facts.lanes[at];
       if (at === this.lane) {
+        const high = place.rows * place.rowHeight + place.strip;
         context.fillStyle = style.accent;
-        context.fillRect(0, place.y - scene.top, 3, place.rows * place.rowHeight + place.strip);
+        context.fillRect(0, place.y - scene.top, 3, high);
+        context.globalAlpha = 0.16;
+        if (at === this.chosen) context.fillRect(3, place.y - scene.top, side - 3, high);
+        context.globalAlpha = 1;
       }
       context.fillStyle = style.text;
       write(

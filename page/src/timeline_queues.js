@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Lack of a CPU on the lanes: the intervals in which a thread could run and waited in a run queue for a hundredth of
 // the time and more, of the report's scheduling.intervals. Within one it is not known when.
+import { short } from './figures.js';
 import * as format from './format.js';
 import { lowerBound } from './timeline_calls.js';
 
 const HIGH = 4; // CSS pixels, in the gap below a lane
 
-/** By lane: { from, to, queued } columns by time, null where the thread had none; all: whether anybody looked. */
+/**
+ * By lane: { from, to, queued } columns by time, null where the thread had none; until when anybody looked, null:
+ * nobody did; width: how long most of the intervals are.
+ */
 export function queuesOf({ facts, report }) {
   const { intervals = [], looked_until_ns: until } = report?.scheduling ?? {};
   const byThread = new Map();
@@ -27,7 +31,13 @@ export function queuesOf({ facts, report }) {
       queued: column((one) => one.run_queue_ns),
     };
   });
-  return { lanes, any: lanes.some(Boolean), until: until == null ? null : until - facts.start_ns };
+  const widths = intervals.map((one) => one.to_ns - one.from_ns).sort((a, b) => a - b);
+  return {
+    lanes,
+    any: lanes.some(Boolean),
+    until: until == null ? null : until - facts.start_ns,
+    width: widths[widths.length >> 1] ?? null,
+  };
 }
 
 /** The first of them that ends behind a time. */
@@ -44,19 +54,30 @@ export function queueAt(queues, lane, time) {
   return { ns: of.queued[k], of: of.to[k] - of.from[k], share: shareOf(of, k) };
 }
 
-/** About how long a lane had no CPU in a time: intervals count by how far they reach into it. */
-export function queuedIn(queues, lane, from, to) {
+/** Of a time of a lane: about how long it had no CPU, by how far intervals reach into it, and how long these are. */
+export function spentIn(queues, lane, from, to) {
   const of = queues?.lanes[lane];
-  let ns = 0;
-  for (let k = of ? after(of, from) : 0; of && k < of.from.length && of.from[k] < to; k++)
-    ns += (Math.min(to, of.to[k]) - Math.max(from, of.from[k])) * shareOf(of, k);
-  return ns;
+  let queued = 0,
+    seen = 0;
+  for (let k = of ? after(of, from) : 0; of && k < of.from.length && of.from[k] < to; k++) {
+    const ns = Math.min(to, of.to[k]) - Math.max(from, of.from[k]);
+    seen += ns;
+    queued += ns * shareOf(of, k);
+  }
+  return { queued, seen };
 }
 
-export const queueText = ({ ns, of, share }) =>
-  `had no CPU for ${format.time(ns)} of ${format.time(of)} here (${format.percent(share)})`;
+export const queuedIn = (queues, lane, from, to) => spentIn(queues, lane, from, to).queued;
 
-/** A bar below the lane where it was so, the stronger the more of the time. */
+export const queueText = ({ ns, of, share }) =>
+  `had no CPU for ${format.time(ns)} of ${format.time(of)} around here (a mean: ${format.percent(share)})`;
+
+/** What the bars mean, in the legend. */
+export const queueLegend = ({ width }) =>
+  ' below a lane: could run, and had no CPU; a bar is the mean of ' +
+  `${width ? `about ${short(format.time(Number(width.toPrecision(2))))}` : 'a while'}`;
+
+/** A bar below the lane for each interval in which it was so, the stronger the more of it. */
 export function paintQueues(context, scene, queues, first, end, colour) {
   const to = scene.from + scene.width * scene.step;
   const xOf = (time) => (time - scene.from) / scene.step / scene.ratio;
@@ -72,7 +93,8 @@ export function paintQueues(context, scene, queues, first, end, colour) {
       const left = Math.max(0, xOf(of.from[k])),
         right = Math.min(scene.width / scene.ratio, xOf(of.to[k]));
       context.globalAlpha = 0.3 + 0.7 * shareOf(of, k);
-      context.fillRect(left, bottom - high, Math.max(1, right - left), high);
+      // Each stands apart from the next: it is a mean, and no course of what was.
+      context.fillRect(left, bottom - high, Math.max(1, right - left - (right - left > 4 ? 1 : 0)), high);
     }
   }
   context.globalAlpha = 1;

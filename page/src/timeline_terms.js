@@ -6,6 +6,7 @@ const CALLS = {
   one: 'call',
   many: 'calls',
   outside: 'in no observed call',
+  none: 'No observed call',
   find: 'event, line, argument, >1ms, longest ( / )',
   label: 'Find calls by event, line, argument, thread, or the longest',
   selected: 'What is selected',

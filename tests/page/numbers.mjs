@@ -9,10 +9,12 @@ import * as figures from '../../page/src/figures.js';
 import * as format from '../../page/src/format.js';
 import { addLeftOut, addSelfTimes, inProgress, ownTime } from '../../page/src/timeline_calls.js';
 import { laneAt, layOut } from '../../page/src/timeline_layout.js';
-import { isFine, paintLane, rectangle, shift } from '../../page/src/timeline_paint.js';
+import { isFine, paintLane, paintOverview, rectangle, shift } from '../../page/src/timeline_paint.js';
+import { cpuWords, gapAt } from '../../page/src/timeline_gap.js';
 import { partCommand, split, waitOf, waitText } from '../../page/src/timeline_panel.js';
 import { shortNames } from '../../page/src/timeline_picture.js';
 import { addShares, levelFor, makePyramid, OVERVIEW_PARTS } from '../../page/src/timeline_pyramid.js';
+import { queueLegend, queuesOf } from '../../page/src/timeline_queues.js';
 import { find, parse } from '../../page/src/timeline_search.js';
 
 async function load(job) {
@@ -110,6 +112,54 @@ near(
       .filter((i) => calls.parent[i] === parentOfSome)
       .reduce((sum, i) => sum + calls.duration[i], 0),
 );
+
+// What is between calls: from the last end before to the next begin, of calls with the same one around them.
+for (const lane of facts.lanes)
+  for (let k = 0; k < 200; k++) {
+    const time = (facts.length * (k + 0.37)) / 200;
+    const gap = gapAt(data, facts.lanes.indexOf(lane), time);
+    const [around = -1] = inProgress(calls, lane, time);
+    const like = all(lane).filter((i) => calls.parent[i] === around);
+    const before = like.filter((i) => end(i) <= time).pop() ?? -1;
+    const after = like.find((i) => calls.start[i] >= time) ?? -1;
+    assert.deepEqual([gap.inside, gap.before, gap.after], [around, before, after]);
+    assert.equal(gap.from, before >= 0 ? end(before) : around >= 0 ? calls.start[around] : 0);
+    assert.equal(gap.to, after >= 0 ? calls.start[after] : around >= 0 ? end(around) : facts.length);
+    assert.ok(gap.from <= time && time <= gap.to);
+  }
+
+// Whether a thread ran in a time: of an interval the mean, of all its time a bound; else it is not known.
+{
+  const at = { ...facts, lanes: [{ ...facts.lanes[0], thread: 0 }] };
+  const words = (of, intervals, until, from, to) => {
+    const some = { facts: at, report: { threads: [{ pid: 1, tid: 2, ...of }] } };
+    const scheduling = { looked_until_ns: until, intervals: intervals.map((one) => ({ pid: 1, tid: 2, ...one })) };
+    some.queues = queuesOf({ facts: at, report: { ...some.report, scheduling } });
+    return cpuWords(some, 0, from, to);
+  };
+  const since = (ns) => facts.start_ns + ns;
+  const interval = { from_ns: since(1e6), to_ns: since(2e6), run_queue_ns: 4e5 };
+  assert.equal(words({}, [], null, 0, 1e6), 'not known');
+  assert.match(words({}, [interval], since(9e6), 15e5, 25e5), /no CPU for about 200\.0 us of 500\.0 us \(a mean/);
+  assert.match(words({}, [interval], since(9e6), 12e5, 17e5), /no CPU for about 200\.0 us of it/);
+  assert.equal(words({}, [interval], since(9e6), 3e6, 4e6), 'not without a CPU for a hundredth of the time and more');
+  assert.equal(words({}, [interval], since(35e5), 3e6, 4e6), 'not known');
+  assert.match(words({ cpu_ns: 9e6, observed_ns: 1e7 }, [], null, 0, 4e6), /^ran for at least 3\.000 ms of it/);
+  assert.match(words({ cpu_ns: 5e6, observed_ns: 1e7 }, [], null, 0, 4e6), /^of all its time the thread ran for 50 %/);
+  assert.match(
+    queueLegend(queuesOf({ facts: at, report: { scheduling: { intervals: [interval] } } })),
+    /the mean of about 1 ms$/,
+  );
+}
+
+// A column of the strip above has the parts by how far they reach into it: two thirds of the first one.
+{
+  const pixels = new Uint32Array(2 * 90);
+  const scene = { pixels, width: 2, height: 90, shown: [1], groupColours: Uint32Array.of(7) };
+  paintOverview(scene, { drawn: Float64Array.of(1, 0, 0), left: new Float64Array(3) }, 1);
+  const high = [0, 1].map((x) => pixels.filter((colour, at) => at % 2 === x && colour === 7).length);
+  assert.deepEqual(high, [60, 0]);
+}
 
 // Left-out calls: all of the run is the sum of its parts.
 const whole = new Float64Array(groups),

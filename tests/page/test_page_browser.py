@@ -138,6 +138,38 @@ def test_what_a_link_looks_for_is_shown_at_once(seen):
     assert seen["links"]["sought"]["selected"] == seen["planted"]["index"]
 
 
+def test_what_is_between_calls_is_told(seen):
+    """The planted call is followed by 500 ns without one."""
+    beside, planted = seen["beside"], seen["planted"]
+    end, text = planted["start"] + planted["duration"], re.sub(r"\s+", " ", beside["gap"])
+    assert text.startswith("No observed call for 500 ns")
+    assert "What the program's own code, or functions that are not observed" in text
+    assert f"Before {LOCK}, 7.654 ms, from solver.c:190 in smooth" in text and "Thread rank 0 worker-1" in text
+    assert (beside["between"]["from"], beside["between"]["to"]) == (end, end + 500)
+    assert beside["live"].startswith("No observed call for 500 ns, rank 0 worker-1")
+    assert beside["before"]["selected"] == planted["index"] and beside["byKey"] == beside["between"]
+
+
+def test_a_lane_is_selected_by_its_name_and_by_its_thread(seen):
+    beside = seen["beside"]
+    assert beside["lane"].startswith(beside["name"]) and beside["gone"] is None
+    assert beside["heads"][1:] == [re.sub(r" \(tid \d+\)$", "", beside["name"]), "Share", "Of all lanes"]
+    assert beside["thread"].startswith(beside["first"]) and "the whole run" in beside["thread"]
+    assert (beside["whole"]["from"], beside["whole"]["to"], beside["whole"]["lane"]) == (0, seen["length"], 0)
+
+
+def test_what_was_found_is_of_the_text_and_of_what_is_selected(seen):
+    beside, count = seen["beside"], seen["counts"]["C_MUTEX_LOCK"]
+    assert beside["found"] == [f"1 of {count}", f"{count} found", f"2 of {count}"]
+    assert beside["stale"] == ["", None]
+
+
+def test_long_arguments_can_be_read_to_their_end(seen):
+    """Below them nothing moves."""
+    long = seen["long"]
+    assert long["moved"] == 0 and long["words"] in re.sub(r"\s+", " ", long["panel"]) and long["style"] == "scroll"
+
+
 def test_paper_is_white_and_has_the_whole_width(seen):
     before, paper, after = seen["paper"]
     assert paper[0] < 680 < before[0] and paper[1] == "light"

@@ -142,7 +142,7 @@ def test_lanes_without_a_cpu(browser, tmp_path):
             text += barrier(rank + 1, step * 50 * MS + 10 * MS, step * 50 * MS + 35 * MS, 4)
     text += f"queue 3 {4 * S} {5 * S} {700 * MS} {300 * MS}\nlooked {10 * S}\nend {10 * S}\n"
     seen = seen_in(browser, tmp_path, text, "queues")["queues"]
-    assert "had no CPU for 700.0 ms of 1.000 s here (70 %)" in seen["there"]
+    assert "had no CPU for 700.0 ms of 1.000 s around here (a mean: 70 %)" in seen["there"]
     assert "no CPU" not in seen["elsewhere"] + seen["other"]
     assert "could run, and had no CPU" in seen["key"]
     (red, green, blue), elsewhere = seen["colours"]

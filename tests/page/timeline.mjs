@@ -34,11 +34,7 @@ async function open(browser, url, ready = 'timeline') {
   });
   await page.goto(url);
   if (ready)
-    await page.waitForFunction(
-      (key) => document.documentElement.dataset[key] !== undefined,
-      { timeout: 60000 },
-      ready,
-    );
+    await page.waitForFunction((key) => document.documentElement.dataset[key] !== undefined, { timeout: 60000 }, ready);
   return page;
 }
 
@@ -82,8 +78,7 @@ const colourAt = (page, { x, y }) =>
   );
 
 /** Other sections stand above it. */
-const showTimeline = (page) =>
-  page.evaluate(() => document.querySelector('.tl').scrollIntoView({ block: 'center' }));
+const showTimeline = (page) => page.evaluate(() => document.querySelector('.tl').scrollIntoView({ block: 'center' }));
 
 async function byMouse(page, { planted, facts }) {
   await showTimeline(page);
@@ -214,6 +209,86 @@ async function byLinks(page, { planted }) {
   return Object.assign(out, { sought: await view(page) });
 }
 
+/** What is between calls, by a click; a lane, by its name; what was found, when something else is selected or typed. */
+async function besideCalls(page, { planted, facts }) {
+  const end = planted.start + planted.duration;
+  await timeline(page, (t, at) => t.show(at - 2000, at + 3000), end);
+  await timeline(page, (t, at) => t.scrollToLane(at), planted.lane);
+  await showTimeline(page);
+  await drawn(page);
+  const at = await spot(page, planted.lane, end + 250);
+  await page.mouse.click(at.x, at.y);
+  const out = { gap: await panel(page), live: await page.$eval('#live', (one) => one.textContent) };
+  out.between = await timeline(page, (t) => t.gap);
+  await page.evaluate(() =>
+    [...document.querySelectorAll('.tl-panel button')].find((one) => one.textContent === 'select').click(),
+  );
+  out.before = await view(page);
+  await page.focus('.tl-scroll');
+  await page.keyboard.press('g');
+  out.byKey = await timeline(page, (t) => t.gap);
+  const name = await spot(page, planted.lane + 1, end);
+  const left = await page.$eval('.tl-names', (one) => one.getBoundingClientRect().left);
+  await page.mouse.click(left + 60, name.y);
+  Object.assign(out, {
+    lane: await panel(page),
+    heads: await page.$$eval('.tl-split thead th', (heads) => heads.map((one) => one.textContent)),
+    name: facts.lanes[planted.lane + 1].name,
+    gone: await timeline(page, (t) => t.gap),
+  });
+  await page.$eval('#threads .goto', (one) => one.click());
+  await drawn(page);
+  Object.assign(out, { thread: await panel(page), whole: await view(page), first: facts.lanes[0].name });
+  // What was found, and how many, is of the text that stands there and of what is selected.
+  const found = () => page.$eval('.tl-matches', (one) => one.textContent);
+  await page.$eval('#tl-search', (one) => {
+    one.value = '';
+  });
+  await page.type('#tl-search', 'mutex');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => / of /.test(document.querySelector('.tl-matches').textContent));
+  out.found = [await found()];
+  await page.focus('.tl-scroll');
+  await page.keyboard.press('n');
+  out.found.push(await found());
+  await page.keyboard.press('.');
+  out.found.push(await found());
+  out.stale = await page.$eval('#tl-search', (one) => {
+    one.value = 'mutexes';
+    one.dispatchEvent(new Event('input'));
+    return [document.querySelector('.tl-matches').textContent, window.gaspbpfPage.timeline.found];
+  });
+  await page.keyboard.press('Escape');
+  return out;
+}
+
+/** Arguments that are longer than what stands below the timeline is high. */
+async function longWords(browser) {
+  const job = makeJob({ lanes: 2, calls: 500, leftOut: 100 });
+  job.facts.words = job.facts.words.map((text, i) =>
+    i ? `first=${i} ${'more=0123456789 '.repeat(400)}last=${i}` : '',
+  );
+  const page = await open(browser, put('long', pageOf(job, text)));
+  await showTimeline(page);
+  const below = () => page.$eval('.tl-keys', (one) => one.getBoundingClientRect().top);
+  const top = await below();
+  const words = await timeline(page, (t) => {
+    const i = t.data.calls.word.findIndex((word) => word > 0);
+    t.select(i, false);
+    return t.data.facts.words[t.data.calls.word[i]];
+  });
+  const out = { moved: (await below()) - top, words, panel: await panel(page) };
+  await page.focus('.tl-panel');
+  await page.keyboard.press('End');
+  await page.waitForFunction(() => {
+    const one = document.querySelector('.tl-panel');
+    return one.scrollTop > 0 && one.scrollTop + one.clientHeight >= one.scrollHeight - 2;
+  });
+  out.style = await page.$eval('.tl-panel', (one) => getComputedStyle(one).overflowY);
+  await page.close();
+  return out;
+}
+
 /** Names with markup in them, in all places that show any; then what the page may do at all. */
 async function hostile(browser) {
   const job = makeJob({ lanes: 4, calls: 2000, leftOut: 3000, hostile: true });
@@ -308,10 +383,7 @@ try {
   Object.assign(seen, { planted, counts, length: facts.end_ns - facts.start_ns, words: facts.words[7] });
   const page = await open(browser, put('job', pageOf(job, text)));
   const wide = () =>
-    timeline(page, (t) => [
-      t.canvas.getBoundingClientRect().right - t.box.getBoundingClientRect().left,
-      t.app.theme(),
-    ]);
+    timeline(page, (t) => [t.canvas.getBoundingClientRect().right - t.box.getBoundingClientRect().left, t.app.theme()]);
   seen.paper = [await wide()];
   for (const event of ['beforeprint', 'afterprint']) {
     await page.evaluate((name) => window.dispatchEvent(new Event(name)), event);
@@ -320,7 +392,9 @@ try {
   seen.mouse = await byMouse(page, job);
   seen.keys = await byKeys(page, job);
   seen.links = await byLinks(page, job);
+  seen.beside = await besideCalls(page, job);
   await page.close();
+  seen.long = await longWords(browser);
   seen.hostile = await hostile(browser);
   seen.gone = await notKept(browser);
   seen.spoilt = await spoilt(browser);
