@@ -2,10 +2,11 @@
 // The first screen: what stands out, why, where, what it would give, and how sure that is.
 import { bytes, count, part, percent, several, time } from './figures.js';
 import { details, h, link, put } from './make.js';
-import { lookedFor, nextOf, surety, titleOf } from './kinds.js';
+import { kindTitle, lookedFor, nextOf, surety } from './kinds.js';
 import { longer } from './phases.js';
 import { People } from './people.js';
 import { brief } from './threads.js';
+import { titleOf } from './titles.js';
 import { leaksOf, rowOf, whereOf } from './where.js';
 
 const WATCHED = 'the watched time';
@@ -177,21 +178,28 @@ function evidenceOf(app, people, finding, data) {
 
 function symptoms(finding) {
   if (!finding.seen_as?.length) return null;
+  const unsure = finding.kind === 'starved'; // when threads had no CPU, in which calls, is not known
   return h(
     'div',
     { class: 'symptoms' },
-    h('h4', {}, 'Seen as'),
+    h('h4', {}, unsure ? 'May be seen as' : 'Seen as'),
     h(
       'ul',
       {},
       finding.seen_as.map((one) => h('li', {}, one.text)),
     ),
-    h('p', { class: 'muted' }, 'Much of the same time, seen where it is spent; the cause is above.'),
+    h(
+      'p',
+      { class: 'muted' },
+      unsure
+        ? 'Threads had no CPU for about as long: that may be why, and other causes that are found may be, too.'
+        : 'Much of the same time, seen where it is spent; the cause is above.',
+    ),
   );
 }
 
-/** How many of them say what they would give. */
-const gains = (findings) => findings.filter(({ gain_ns: ns, gain_at_most_ns: most }) => ns ?? most).length;
+/** How many of them say what they would give, in a figure. */
+const gains = (findings, run) => findings.filter((finding) => gainOf(finding, run)[0] instanceof Node).length;
 
 /** What was measured here, beside what a finding of the kind takes. */
 function measured(finding, report, people) {
@@ -279,7 +287,7 @@ function card(app, people, finding, number, data) {
   return h(
     'li',
     { class: 'finding', 'data-kind': finding.kind },
-    h('h3', {}, `${number}. ${titleOf(finding.kind)}`),
+    h('h3', {}, `${number}. ${titleOf(finding, report, people)}`),
     h('p', { class: 'sentence' }, finding.text),
     h(
       'dl',
@@ -309,8 +317,18 @@ function card(app, people, finding, number, data) {
   );
 }
 
+/** What all of them would give, as it was simulated; of gains that are bounds nobody knows whether they overlap. */
+function together({ gains: all }, n) {
+  if (n < 2) return null;
+  const others =
+    n > (all?.findings.length ?? 0)
+      ? `Whether the ${all ? 'other ' : ''}gains are of the same time, so that they do not add up, is not known.`
+      : null;
+  return h('p', { class: 'together' }, [all && `${all.text.replace(/\.?$/, '.')}`, others].filter(Boolean).join(' '));
+}
+
 /** Those without a figure, of one kind, are one card. */
-function together(findings) {
+function inCards(findings) {
   const cards = [];
   findings.forEach((finding, i) => {
     const last = cards[cards.length - 1];
@@ -328,7 +346,7 @@ function shortCard(findings) {
       'h3',
       {},
       `${findings.number}${findings.length > 1 ? `–${findings.number + findings.length - 1}` : ''}. ` +
-        `${titleOf(findings[0].kind)}`,
+        `${kindTitle(findings[0].kind)}`,
     ),
     findings.map(({ text }) => h('p', { class: 'sentence' }, text)),
     h('p', { class: 'muted' }, nextOf(findings[0].kind)),
@@ -339,6 +357,7 @@ function shortCard(findings) {
 function nothing(report, all) {
   const there = lookedFor.filter(([, key]) => report[key] !== null).map(([words]) => words);
   const not = lookedFor.filter(([, key]) => report[key] === null).map(([words]) => words);
+  const lossy = report.wait_states?.lossy_processes;
   if (!report.loss?.calls) return [h('p', { class: 'sentence' }, 'No call was observed.')];
   return [
     h(
@@ -348,6 +367,9 @@ function nothing(report, all) {
       `: no event (tasks aside) takes ${HOT} % of the threads' time, and no thread was found that the others wait for.`,
     ),
     h('p', {}, 'Looked for: ', there.join('; '), '.'),
+    lossy
+      ? h('p', {}, `Of ${several(lossy, 'process', 'processes')} calls are missing: for whom these wait is not known.`)
+      : null,
     not.length
       ? h('p', {}, 'Not looked for, as this recording does not have what it takes: ', not.join('; '), '.')
       : null,
@@ -414,7 +436,7 @@ export const findings = {
     const all = report.findings ?? [];
     const causes = all.filter(({ kind }) => kind !== 'unmodelled'),
       rest = all.filter(({ kind }) => kind === 'unmodelled');
-    const cards = together(causes).map((list) =>
+    const cards = inCards(causes).map((list) =>
       list[0].kind === 'unreturned' ? shortCard(list) : card(app, people, list[0], list.number, data),
     );
     const parts = [
@@ -433,7 +455,7 @@ export const findings = {
             h('ol', { class: 'findings' }, cards.slice(SHOWN)),
           )
         : null,
-      gains(causes) > 1 ? h('p', { class: 'muted' }, 'Gains overlap: they do not add up.') : null,
+      together(report, gains(causes, report.recording.end_ns - report.recording.start_ns)),
       rest.map((finding) => h('p', { class: 'notice' }, finding.text)),
     ];
     section.append(

@@ -106,7 +106,7 @@ export const kinds = {
   slowdown: ['Iterations become slower', 'Compare one from before the change with one from after it.'],
 };
 
-export const titleOf = (kind) => kinds[kind]?.[0] ?? kind.replaceAll('_', ' ');
+export const kindTitle = (kind) => kinds[kind]?.[0] ?? kind.replaceAll('_', ' ');
 export const nextOf = (kind, hasPlace) =>
   (kinds[kind]?.[1] ?? '').replaceAll(line, hasPlace ? line : 'the place in the sentence');
 
@@ -116,6 +116,13 @@ const sure = {
   statistical: 'statistical: more than chance',
   bounded: 'a bound: it can only be less',
   estimated: 'estimated, by how things mostly are',
+};
+
+/** What it rests on, where that is not the calls: also calls that were not seen make it no less sure. */
+const rests = {
+  starved: "measured by the kernel: how long each thread waited in a CPU's run queue; no call was needed for it",
+  probe_cost: 'estimated: calls that were counted, times the price of one',
+  leak: 'estimated: blocks that were got and not freed while it was observed',
 };
 
 /** What the report's tests mean, where they are short. */
@@ -163,11 +170,12 @@ function rule(test) {
 }
 
 /** How sure a finding is: in a sentence, and from when on it is told. */
-export function surety({ confidence }) {
-  const { how, test, p, not_seen: unseen } = confidence ?? {};
+export function surety({ kind, confidence }) {
+  const { how, test, p, not_seen } = confidence ?? {};
+  const unseen = kind === 'starved' ? null : not_seen;
   return [
     [
-      sure[how] ?? how,
+      rests[kind] ?? sure[how] ?? how,
       p && `by chance with a probability of at most ${Number(p.toPrecision(2))}`,
       unseen?.calls_not_on_timeline &&
         `${unseen.calls_not_on_timeline.toLocaleString('en-US')} calls are not on the timeline`,

@@ -63,8 +63,8 @@ function efficiencies(of, report) {
       'p',
       { class: 'muted' },
       `Of ${count(of.threads)} threads, in ${time(of.time_ns)} of the run. The product of load balance, ` +
-        'serialisation and transfer is the parallel efficiency; ' +
-        (product.length > 1 ? `the smallest of these three says where to look: here ${product[0][0]}.` : ''),
+        'serialisation and transfer is the parallel efficiency' +
+        (product.length > 1 ? `; the smallest of these three says where to look: here ${product[0][0]}.` : '.'),
     ),
     lowered.length
       ? h('p', { class: 'notice' }, `Beware: ${lowered.join(', and ')}. That lowers these figures.`)

@@ -4,7 +4,7 @@
 import { bytes, count, several } from './figures.js';
 import { find, h } from './make.js';
 
-const BORDERS = 'The calls there are its borders, and not at fault:';
+const BORDERS = 'The calls there are its borders, and not at fault.';
 
 const same = (who) => (one) => one.pid === who.pid && one.tid === who.tid;
 const known = (call) => call?.place && call.place !== '?';

@@ -199,7 +199,90 @@ def test_a_finding_says_what_is_late_how_sure_that_is_and_which_figure_is_what(s
     assert "3,000 messages of 64 B in a row -> 24 of up to 64 KiB" in text
     assert "28.00 ms: the least that is saved in these calls alone, of 2 ranks together" in text
     assert "blocks from heat.c:25 in remember: 1,000 blocks of 4,000 B each on average, 3.81 MiB in all" in text
-    assert "131.0 ms (6.5 % of the watched time)" in text and text.count("Gains overlap: they do not add up.") == 1
+    assert "131.0 ms (6.5 % of the watched time)" in text and text.count("do not add up, is not known.") == 1
+
+
+ADDED = "1 and 2 together: the 2.000 s observed would be 200.0 ms (10.0 %) shorter: what each gives adds up."
+
+
+def of_two_late_ones(**more):
+    """Two ranks are late before the same call, after another one each, and one of them lacks a CPU."""
+    late = [finding("delay", f"rank {rank} is late", pid=10 + rank, tid=10 + rank, places=["/d/heat.c:68:2"],
+                    culprits=[who(rank)], victims=[who(1 - rank)]) for rank in (1, 0)]
+    unseen = {"calls_not_on_timeline": 5, "windows": 1, "cut": True}
+    starved = finding("starved", "rank 0 had no CPU", victims=[who(0)], culprits=[], gain_ns=None,
+                      gain_at_most_ns=100 * MS, percent=16.5, pid=10, tid=10,
+                      confidence={"how": "measured", "test": "the kernel's own account: a tenth of the thread's time, "
+                                  "and half a second", "p": None, "gain": "bounded", "not_seen": unseen})
+    causes = [cause(1, 536 * MS, 1182),
+              {**cause(0, 50 * MS, 64), "after": {"event": "GASP_MPI_SEND", "place": "/d/heat.c:38:3"}}]
+    one = {"load_balance": 0.9, "parallel": 0.5, "threads": 2, "time_ns": 2000 * MS}
+    bound = finding("no_overlap", "waits overlap nothing", event="GASP_MPI_RECV", gain_ns=None,
+                    confidence={"how": "bounded", "test": None, "p": None, "gain": "bounded"})
+    return {**report(), "findings": [*late, starved, bound], "efficiency": one,
+            "delays": {"direct_ns": 586 * MS, "passed_on_ns": 0, "causes": causes}, **more}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    gains = {"findings": [1, 2], "sum_ns": 200 * MS, "together_ns": 200 * MS, "text": ADDED}
+    folder = tmp_path_factory.mktemp("two")
+    return look(page_of(folder, of_two_late_ones(gains=gains)), "words")
+
+
+def test_titles_tell_who_and_where(two):
+    text = section(two, "findings")
+    assert "1. Somebody is late, and others wait for it: rank 1, between heat.c:40 and heat.c:68 " in text
+    assert "2. Somebody is late, and others wait for it: rank 0, between heat.c:38 and heat.c:68 " in text
+    assert "3. Threads could run, and had no CPU: rank 0 " in text
+
+
+def test_what_findings_give_together_is_what_was_simulated(two):
+    """Of the third one it is only a bound, and nobody knows whether that is of the same time."""
+    text = section(two, "findings")
+    assert f"{ADDED} Whether the other gains are of the same time, so that they do not add up, is not known." in text
+
+
+@pytest.mark.parametrize("kinds, said", [
+    (("delay", "delay", "no_overlap"), True), (("delay", "delay", "starved"), False), (("delay", "starved"), False)])
+def test_gains_that_are_not_told_are_not_said_to_overlap(tmp_path, kinds, said):
+    """What a CPU would give is no figure, and two that were simulated together have theirs."""
+    gains = {"findings": [1, 2], "sum_ns": 200 * MS, "together_ns": 200 * MS, "text": ADDED}
+    one, other, starved, bound = of_two_late_ones()["findings"]
+    told = [{"delay": (one, other)[at > 0], "starved": starved, "no_overlap": bound}[kind]
+            for at, kind in enumerate(kinds)]
+    some = of_two_late_ones(findings=told, gains=gains if kinds.count("delay") > 1 else None)
+    text = section(look(page_of(tmp_path, some), "words"), "findings")
+    assert ("is not known." in text.split("What next")[-1]) == said and (ADDED in text) == (kinds.count("delay") > 1)
+
+
+def test_how_sure_a_lack_of_processors_is(two):
+    """It rests on what the kernel says, and on no call."""
+    text = section(two, "findings").split("3. Threads could run")[1].split("4. Waits")[0]
+    assert "How sure measured by the kernel: how long each thread waited in a CPU's run queue; no call was " in text
+    assert "needed for it Reported when a thread had no CPU" in text
+    assert "each call was seen" not in text and "not on the timeline" not in text
+
+
+def test_threads_are_told_apart_where_there_is_no_room_for_their_names(tmp_path):
+    """Beside the findings, where names that begin alike would be cut."""
+    workers = [{**thread(0, 0), "tid": tid, "name": "a-long-name-of-workers"} for tid in (77, 78)]
+    some = of_two_late_ones(threads=[*report()["threads"], *workers])
+    text = section(look(page_of(tmp_path, some, calls=None), "words"), "findings")
+    assert "rank 0 tid 77" in text and "rank 0 tid 78" in text and "a-long-name" not in text
+
+
+def test_nothing_found_where_calls_are_missing_says_so(tmp_path):
+    waits = {"states": [], "pairs": [], "waited_ns": 0, "lossy_processes": 1}
+    some = {**report(), "findings": [], "wait_states": waits}
+    text = section(look(page_of(tmp_path, some), "words"), "findings")
+    assert "Nothing stands out" in text
+    assert "Of 1 process calls are missing: for whom these wait is not known." in text
+
+
+def test_the_sentence_of_efficiency_ends(two):
+    text = section(two, "waiting")
+    assert "is the parallel efficiency. " in text and "is the parallel efficiency;" not in text
 
 
 def test_a_filter_takes_words_of_several_cells_and_leaves_widths(seen):
