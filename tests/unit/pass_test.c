@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pass_test.c - what threads did before they ended stands behind a record that is still being written: it is theirs
- * nevertheless, and none of it is lost.
+ * nevertheless, and none of it is lost. What the next owner of a number does is not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,11 +121,37 @@ static void a_thread_ends(void **state)
 	definitions_free(&d);
 }
 
+/* What is said by the next process of a number is that one's, though nothing else is known of it yet. */
+static void a_number_is_given_anew(void **state)
+{
+	const struct gb_life off = { .kind = GB_LIFE_CONTROL, .pid = getpid(), .tid = TID + 1, .time = 2000 };
+	struct definitions d = { 0 };
+	struct capture_session *session = begin(&d);
+
+	(void)state;
+	put_call(1);
+	put_call(2);
+	put_call(3);
+	put_life(GB_LIFE_THREAD, TID);
+	put_life(GB_LIFE_EXIT, getpid());
+	capture_drain(session);
+	assert_int_equal(d.processes[0].end, 1000);
+	assert_true(fuzz_ring_put(FUZZ_CONTROL, &off, sizeof(off)));
+	capture_drain(session);
+	assert_int_equal(d.ncontrols, 1);
+	assert_int_equal(d.controls[0].process, 1);
+	assert_int_equal(d.controls[0].thread, 1);
+	assert_int_equal(d.threads[1].process, 1);
+	capture_close(session);
+	definitions_free(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_ends_behind_a_record_that_is_being_written),
 		cmocka_unit_test(a_thread_ends),
+		cmocka_unit_test(a_number_is_given_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,10 +36,10 @@ static void insert(struct definitions *d, const struct def_control *control)
 	d->controls[at] = *control;
 }
 
-static void define(struct capture_session *s, struct captured_process *p, uint32_t tid, uint64_t time, int32_t value,
-		   const char *name)
+/* t: who has said so; NULL: from outside, or not known */
+static void define(struct capture_session *s, struct captured_process *p, const struct captured_thread *t,
+		   uint64_t time, int32_t value, const char *name)
 {
-	struct captured_thread *t = tid ? session_thread(s, p->pid, tid, time) : NULL;
 	struct def_control control = { .time = time,
 				       .process = p->index,
 				       .thread = t ? t->index : NO_INDEX,
@@ -54,9 +54,11 @@ static void define(struct capture_session *s, struct captured_process *p, uint32
 void session_take_control(struct capture_session *s, const struct gb_life *life)
 {
 	struct captured_process *p = session_process(s, life->pid);
+	const struct captured_thread *t = p && life->tid ? session_thread(s, life->pid, life->tid, life->time) : NULL;
 
+	p = session_process(s, life->pid); /* another one, where the number belongs to another since */
 	if (p)
-		define(s, p, life->tid, life->time, life->exit_code, who(s, life->changing));
+		define(s, p, t, life->time, life->exit_code, who(s, life->changing));
 }
 
 int capture_control(struct capture_session *s, pid_t pid, bool on)
@@ -70,6 +72,6 @@ int capture_control(struct capture_session *s, pid_t pid, bool on)
 		return -ESRCH;
 	error = kernel_set_control(s->kernel, pid, on, &time, &changed);
 	if (!error && changed)
-		define(s, p, 0, time, on, BY_US);
+		define(s, p, NULL, time, on, BY_US);
 	return error ? error : changed;
 }
