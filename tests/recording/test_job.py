@@ -35,7 +35,8 @@ def began_within(errors):
 def test_each_means_passes_every_word_on_as_it_is(tmp_path, by):
     nodes = Nodes(tmp_path, "a1", "a2")
     touch = f"touch {tmp_path}/broken"
-    words = ["--comm", "it's", "-e", f"x; {touch} $({touch}) `id` \"$HOME\" \\ *", "-m", ""]
+    words = ["--comm", "it's", "-e", f"x; {touch} $({touch}) `id` \"$HOME\" \\ *", "-m", "",
+             "%h %n %u %% 100% %hosts"]
     done = nodes.run("--by", by, "-d", "200ms", more=words)
     assert done.returncode == 0, done.stderr
     for name in nodes.names:
@@ -81,6 +82,32 @@ def test_nobody_waits_for_who_has_said_that_it_cannot(tmp_path):
     assert time.monotonic() - before < 50
     assert done.returncode == 0 and hosts(nodes) == ["a1"]
     assert "gaspbpf: refuses: it is not in the result: observing needs root: run it with sudo" in done.stderr
+
+
+@pytest.mark.parametrize("by", ["ssh", "clush", "pdsh"])
+def test_nor_for_who_cannot_be_reached(tmp_path, by):
+    """Though what starts all of them runs on; why is said as ssh says it."""
+    nodes = Nodes(tmp_path, "a1", "away")
+    before = time.monotonic()
+    done = nodes.run("--by", by, "-d", "200ms", "--patience", "100s")
+    assert time.monotonic() - before < 50
+    assert done.returncode == 0 and hosts(nodes) == ["a1"]
+    lost = [line for line in done.stderr.splitlines() if "not in the result" in line]
+    assert lost == ["gaspbpf: away: it is not in the result: ssh: connect to host away port 22: Connection refused"]
+    assert "\\x0d" not in done.stderr
+
+
+@pytest.mark.parametrize("by, options", [("ssh", []), ("clush", []), ("pdsh", []), ("ssh", ["--collect"]),
+                                         ("clush", ["--collect"])])
+def test_a_node_that_calls_itself_otherwise_than_it_was_called(tmp_path, by, options):
+    """An address, say, or an alias of ssh's. With ssh it is told what it is called."""
+    nodes = Nodes(tmp_path, "a1", "killed")
+    nodes.names = ["alias-a1", "alias-killed"]
+    done = nodes.run("--by", by, "-d", "200ms", "--patience", "4s", *options)
+    assert done.returncode == 0, done.stderr
+    part = "it is not in the result" if options else "its recording is cut"
+    assert f"alias-killed: {part}: " in done.stderr and "alias-a1: it" not in done.stderr, done.stderr
+    assert hosts(nodes)[:1] == ["a1"]
 
 
 def test_one_that_dies_and_one_that_hangs_cost_their_parts(tmp_path):

@@ -227,7 +227,7 @@ static void say_end(const struct job_watch *w)
 {
 	char began[FORMAT_SIZE], ended[FORMAT_SIZE];
 
-	if (!w->quiet && nodes_in(w->nodes, PART_ENDED))
+	if (!w->quiet && nodes_in(w->nodes, PART_ENDED) > 1)
 		fprintf(stderr, "gaspbpf: the nodes began within %s of each other, and ended within %s\n",
 			format_time(began, spread(w->nodes, false, w->begin)),
 			format_time(ended, spread(w->nodes, true, w->end)));

@@ -25,16 +25,22 @@ static const char *const srun[] = {
 	"--mem=0", "--mpi=none", "--no-kill",  "--wait=0",   "--kill-on-bad-exit=0", "--job-name=gaspbpf",
 	"--quiet", NULL
 };
-/* A program in Python, which else keeps what nodes say until it ends. */
-static const char *const clush[] = { "env", "PYTHONUNBUFFERED=1", "clush", "-N", "-f", "%n", "-w", "%h", NULL };
-static const char *const pdsh[] = { "pdsh", "-R", "ssh", "-N", "-f", "%n", "-w", "%h", NULL };
+/* A program in Python, which else keeps what nodes say until it ends. Both put "NODE: " in front of that. */
+static const char *const clush[] = {
+	"env", "PYTHONUNBUFFERED=1", "clush", "--color=never", "-f", "%n", "-w", "%h", NULL
+};
+static const char *const pdsh[] = { "pdsh", "-R", "ssh", "-f", "%n", "-w", "%h", NULL };
 static const char *const ssh[] = { "ssh", "-x", "-o", "BatchMode=yes", "--", "%h", NULL };
 static const char *const mpiexec[] = { "mpiexec", "-n", "1", "-host", "%h", NULL };
 
 static const struct means table[] = {
-	{ .program = "srun", .gone = "srun: error: ", .manager = true, .no_input = "--input=none", .line = srun },
-	{ .program = "clush", .shell = true, .no_input = "-n", .line = clush },
-	{ .program = "pdsh", .shell = true, .no_orders = true, .line = pdsh },
+	{ .program = "srun",
+	  .gone = { "srun: error", ": task" },
+	  .manager = true,
+	  .no_input = "--input=none",
+	  .line = srun },
+	{ .program = "clush", .gone = { "clush", ": exited with " }, .shell = true, .no_input = "-n", .line = clush },
+	{ .program = "pdsh", .gone = { "pdsh@", ": ssh " }, .shell = true, .no_orders = true, .line = pdsh },
 	{ .program = "ssh", .shell = true, .each = true, .line = ssh },
 	{ .program = "mpiexec", .each = true, .line = mpiexec },
 };
@@ -65,7 +71,8 @@ void words_free(struct words *words)
 	*words = (struct words){ 0 };
 }
 
-/* As one word of a POSIX shell, whatever is in it. */
+/* As one word of a POSIX shell, whatever is in it. clush and pdsh put names of nodes in the place of %h and others of
+ * these, but not where the quote ends and begins in between. */
 static void add_quoted(struct words *words, const char *text)
 {
 	char *quoted = malloc(4 * strlen(text) + 3), *at = quoted;
@@ -78,6 +85,8 @@ static void add_quoted(struct words *words, const char *text)
 	for (; *text; text++)
 		if (*text == '\'')
 			at = stpcpy(at, "'\\''");
+		else if (*text == '%')
+			at = stpcpy(at, "%''");
 		else
 			*at++ = *text;
 	strcpy(at, "'");

@@ -149,6 +149,21 @@ static struct node *find_node(const struct nodes *nodes, const char *name, size_
 	return NULL;
 }
 
+/* "NODE: ", as a means that starts all of them puts it in front of each line; NULL: none is there. */
+static struct node *find_label(const struct nodes *nodes, const char *line)
+{
+	const char *colon = strstr(line, ": ");
+
+	return colon ? find_node(nodes, line, colon - line) : NULL;
+}
+
+/* Who has said it; a node may call itself otherwise than it was called. */
+static struct node *find_speaker(const struct nodes *nodes, const struct starter *starter, const char *line,
+				 const char *name, size_t length)
+{
+	return starter->node ?: find_label(nodes, line) ?: find_node(nodes, name, length);
+}
+
 static void take_news(struct node *node, const struct part_news *news)
 {
 	node->heard = clock_monotonic();
@@ -192,7 +207,7 @@ static bool take_bytes(struct nodes *nodes, struct starter *starter, const char 
 
 	buffer_clear(some);
 	are_some = part_take_bytes(line, &name, &length, some);
-	node = are_some ? starter->node ?: find_node(nodes, name, length) : NULL;
+	node = are_some ? find_speaker(nodes, starter, line, name, length) : NULL;
 	if (node)
 		nodes->failed = take_some(nodes, node, some) ?: nodes->failed;
 	return are_some;
@@ -211,11 +226,11 @@ static void take_output(struct nodes *nodes, struct starter *starter, const char
 	struct node *node;
 
 	if (part_read_whole(line, &whole)) {
-		node = starter->node ?: find_node(nodes, whole.node, strlen(whole.node));
+		node = find_speaker(nodes, starter, line, whole.node, strlen(whole.node));
 		if (node)
 			take_whole(node, &whole);
 	} else if (part_read_news(line, &news)) {
-		node = starter->node ?: find_node(nodes, news.node, strlen(news.node));
+		node = find_speaker(nodes, starter, line, news.node, strlen(news.node));
 		if (node)
 			take_news(node, &news);
 	} else if (!take_bytes(nodes, starter, line) && *line)
@@ -248,20 +263,23 @@ static void note(struct node *node, const char *text, bool lost)
 	if (copy) {
 		free(node->why);
 		node->why = copy;
+		node->said = clock_monotonic();
 	}
 	node->lost |= lost && node->state < PART_DONE;
 }
 
-/* "srun: error: n[2-3]: tasks 1-2: Killed": the means knows before its own end who is gone. */
+/* The means knows before its own end who is gone. What was said of that node at last, if it has not been heard since,
+ * tells more: "Connection refused". */
 static void note_gone(struct nodes *nodes, const char *line)
 {
-	const char *told = nodes->means->gone, *names = told ? strstr(line, told) : NULL;
-	const char *end = names ? strstr(names + strlen(told), ": task") : NULL;
+	const char *const *told = nodes->means->gone;
+	const char *names = told[0] && !strncmp(line, told[0], strlen(told[0])) ? strstr(line, ": ") : NULL;
+	const char *end = names ? strstr(names, told[1]) : NULL;
 	struct hosts gone = { 0 };
 	char list[1024];
 
-	if (!end || (size_t)snprintf(list, sizeof(list), "%.*s", (int)(end - names - strlen(told)),
-				     names + strlen(told)) >= sizeof(list))
+	if (!end || (size_t)snprintf(list, sizeof(list), "%.*s", (int)(end - names - strlen(": ")),
+				     names + strlen(": ")) >= sizeof(list))
 		return;
 	if (!hosts_are_fit(list) || hosts_add(&gone, list)) /* refused: more than that is not known */
 		gone.count = 0;
@@ -269,27 +287,40 @@ static void note_gone(struct nodes *nodes, const char *line)
 		struct node *node = find_node(nodes, gone.names[i], strlen(gone.names[i]));
 
 		if (node && !node->lost && node->state < PART_DONE) /* else it was us */
-			note(node, end + strlen(": "), true);
+			note(node, node->why && node->said >= node->heard ? node->why : end + strlen(": "), true);
 	}
 	hosts_free(&gone);
 }
 
-/* "gaspbpf: NODE: what: why", or whatever the means itself says. */
+/* Whose name that is: as we call it, or this one calls itself. */
+static struct node *find_named(const struct nodes *nodes, struct node *node, const char *name, size_t length)
+{
+	if (node && node->heard && strlen(node->last.node) == length && !strncmp(name, node->last.node, length))
+		return node;
+	return find_node(nodes, name, length);
+}
+
+/* "gaspbpf: NODE: what: why", or whatever the means itself says; in front of it there may be a label. */
 static void take_error(struct nodes *nodes, struct starter *starter, const char *line)
 {
-	const char *own = strstr(line, PREFIX), *text = own ? own + strlen(PREFIX) : line, *colon = strstr(text, ": ");
-	struct node *node = own && colon ? find_node(nodes, text, colon - text) : NULL;
+	struct node *labelled = find_label(nodes, line), *node = starter->node ?: labelled, *named;
+	const char *own = strstr(line, PREFIX), *text = line, *colon;
 
+	if (labelled)
+		text = strstr(line, ": ") + strlen(": ");
+	if (own) {
+		text = own + strlen(PREFIX);
+		colon = strstr(text, ": ");
+		named = colon ? find_named(nodes, node, text, colon - text) : NULL;
+		node = named ?: node;
+		text = named ? colon + strlen(": ") : text;
+	}
 	if (!*text)
 		return;
 	if (node)
-		text = colon + 2;
-	else if (starter->node)
-		node = starter->node;
+		note(node, text, false);
 	else if (!own)
 		note_gone(nodes, line);
-	if (node)
-		note(node, text, false);
 	say_once(nodes, node, text);
 }
 
@@ -301,6 +332,8 @@ static void take_lines(struct nodes *nodes, struct starter *starter, struct stre
 
 	while ((end = memchr(at, '\n', s->text + s->size - at))) {
 		*end = 0;
+		if (end > at && end[-1] == '\r') /* remote shells end their own lines so */
+			end[-1] = 0;
 		take(nodes, starter, at);
 		at = end + 1;
 	}

@@ -52,6 +52,7 @@ struct node {
 	uint64_t began, ended; /* ns, CLOCK_REALTIME; 0: not yet */
 	struct part_news last;
 	char *why;            /* the last error that it told; NULL: none */
+	uint64_t said;        /* ns, CLOCK_MONOTONIC: when that was */
 	struct buffer handed; /* what it has handed over (part_hand_over()), where nobody takes it (nodes->take) */
 	uint64_t came, size;  /* bytes that it has handed over; how many it says there are, 0: not said yet */
 	uint64_t sending;     /* ns, CLOCK_MONOTONIC: when the last of them came; 0: none did */

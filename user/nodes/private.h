@@ -20,12 +20,13 @@ void words_free(struct words *words);
 /* A means of starting a command on nodes; means.c has the table of them. */
 struct means {
 	const char *program;
-	const char *gone;     /* what it says before the names of nodes whose command has ended badly; NULL: nothing */
-	bool manager;         /* it is for a job of the resource manager, and knows the job's nodes */
-	bool each;            /* one process a node; else one for all of them */
-	bool shell;           /* a shell on the node reads what it is told */
-	const char *no_input; /* the last of its words, where the command is to get no input; NULL: none is needed */
-	bool no_orders;       /* it brings no input there */
+	const char *gone[2]; /* how it begins to say that nodes' commands have ended badly, and what stands behind their
+				names: "srun: error: n[2-3]: task 1-2: Killed"; NULL: it says nothing */
+	bool manager;        /* it is for a job of the resource manager, and knows the job's nodes */
+	bool each;           /* one process a node; else one for all of them */
+	bool shell;          /* a shell on the node reads what it is told */
+	const char *no_input;    /* the last of its words, where the command is to get no input; NULL: none is needed */
+	bool no_orders;          /* it brings no input there */
 	const char *const *line; /* its words: %j the job, %n the number of nodes, %h their names, joined by commas */
 };
 
