@@ -4,7 +4,6 @@ another one's. The nodes are none (tests/support/nodes.py), the launchers are re
 import json
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import sys
@@ -12,13 +11,9 @@ import tempfile
 
 import pytest
 
-import clusters
 import gaspbpf
 import nodes
-
-LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--mca", "btl", "self,tcp", "-np", "4", "--host"],
-             "mpich": ["mpiexec.mpich", "-launcher", "ssh", "-n", "4", "-hosts"]}
-
+from launching import LAUNCHERS, Launches, told
 
 @pytest.fixture
 def environment(tmp_path):
@@ -29,91 +24,50 @@ def environment(tmp_path):
 
 
 @pytest.fixture
-def launch(environment, tmp_path):
-    """Starts jobs whose ranks come to barriers, and waits until they do."""
-    started = []
-
-    def start(implementation, hosts, who, *options):
-        program = gaspbpf.WORKLOADS / "pathology" / f"mpi_{implementation}"
-        output = tmp_path / f"out{len(started)}"
-        slots = f":{4 // len(hosts)}" if implementation == "openmpi" else ""
-        listed = ",".join(host + slots for host in hosts)
-        with open(output, "w") as file:
-            started.append(subprocess.Popen(
-                [LAUNCHERS[implementation][0], *options, *LAUNCHERS[implementation][1:], listed, program, "--pattern",
-                 "0", "--who", str(who), "--us", "20000", "--rounds", "1000"],
-                stdout=file, stderr=file, start_new_session=True,
-                env={**os.environ, **gaspbpf.MPI_ENVIRONMENT, **environment}))
-        gaspbpf.wait_for(lambda: output.read_text().count("ready") == 4, "ranks")
-        return started[-1].pid
-
-    yield start
-    for launcher in started:
-        os.killpg(launcher.pid, signal.SIGKILL)
-        launcher.wait()
-    for pid in clusters.processes(REACHED=str(tmp_path)):  # on the nodes
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-
-def ranks_of(tmp_path, who):
-    """{(rank, node, pid)} of the job whose late rank is this one, as their environment says."""
-    found = set()
-    for pid, line in clusters.processes(REACHED=str(tmp_path)).items():
-        if not line.startswith(f"{gaspbpf.WORKLOADS}/pathology/mpi_") or f"--who {who} " not in line:
-            continue
-        with open(f"/proc/{pid}/environ") as file:
-            variables = dict(item.split("=", 1) for item in file.read().split("\0") if "=" in item)
-        rank = variables.get("OMPI_COMM_WORLD_RANK") or variables["PMI_RANK"]
-        found.add((int(rank), variables.get("SLURMD_NODENAME", socket.gethostname()), pid))
-    assert len(found) == 4
-    return found
-
-
-def told(processes):
-    return {(process["rank"], process["node"], process["pid"]) for process in processes}
+def launches(environment, tmp_path):
+    there = Launches(tmp_path, environment)
+    yield there
+    there.close()
 
 
 @pytest.mark.parametrize("implementation", LAUNCHERS)
-def test_only_this_jobs_ranks_on_its_nodes(launch, environment, tmp_path, implementation):
+def test_only_this_jobs_ranks_on_its_nodes(launches, environment, tmp_path, implementation):
     """Of two jobs of one user on the same nodes."""
-    launcher, output = launch(implementation, ["n1", "n2"], 2), tmp_path / "run.gasp"
-    launch(implementation, ["n1", "n2"], 1)
+    launcher, output = launches.start(implementation, ["n1", "n2"], 2), tmp_path / "run.gasp"
+    launches.start(implementation, ["n1", "n2"], 1)
     done = gaspbpf.run("job", "-p", launcher, "--by", "ssh", "-d", "1", "-q", "-o", output, env=environment)
     assert done.returncode == 0, done.stderr
     report = json.loads(gaspbpf.run("report", "--json", output).stdout)
-    assert told(report["processes"]) == ranks_of(tmp_path, 2)
+    assert told(report["processes"]) == launches.ranks_of(2)
     assert all(thread["calls"] > 0 for thread in report["threads"]) and report["left_out"] == []
     for command in (["top", "--once"], ["stuck", "--no-probes"]):
         done = gaspbpf.run(*command, "--launcher", launcher, "--by", "ssh", "--json", "-d", "1", env=environment)
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         processes = said.get("processes") or [thread for thread in said["threads"] if thread["pid"] == thread["tid"]]
-        assert told(processes) == ranks_of(tmp_path, 2), command
+        assert told(processes) == launches.ranks_of(2), command
 
 
-def test_daemons_that_daemons_have_started(launch, environment, tmp_path):
+def test_daemons_that_daemons_have_started(launches, environment, tmp_path):
     """As those of large jobs are: here each node is reached from the one before."""
-    launcher = launch("openmpi", ["n1", "n2", "n3", "n4"], 2, "--mca", "routed_radix", "1")
+    launcher = launches.start("openmpi", ["n1", "n2", "n3", "n4"], 2, "--mca", "routed_radix", "1")
     output = tmp_path / "run.gasp"
     done = gaspbpf.run("job", "-p", launcher, "--by", "ssh", "-d", "1", "-q", "-o", output, env=environment)
     assert done.returncode == 0 and "has reached 4 nodes\n" in done.stderr, done.stderr
     report = json.loads(gaspbpf.run("report", "--json", output).stdout)
-    assert told(report["processes"]) == ranks_of(tmp_path, 2)
-    assert {node for _, node, _ in ranks_of(tmp_path, 2)} == {"n1", "n2", "n3", "n4"}
+    assert told(report["processes"]) == launches.ranks_of(2)
+    assert {node for _, node, _ in launches.ranks_of(2)} == {"n1", "n2", "n3", "n4"}
 
 
-def test_ranks_beside_the_launcher_too(launch, environment, tmp_path):
+def test_ranks_beside_the_launcher_too(launches, environment, tmp_path):
     """On this machine nothing is needed to start gaspbpf."""
-    launcher, output = launch("openmpi", ["localhost", "n2"], 2), tmp_path / "run.gasp"
-    launch("openmpi", ["localhost", "n2"], 1)
+    launcher, output = launches.start("openmpi", ["localhost", "n2"], 2), tmp_path / "run.gasp"
+    launches.start("openmpi", ["localhost", "n2"], 1)
     done = gaspbpf.run("job", "-p", launcher, "--by", "ssh", "-d", "1", "-q", "-o", output, env=environment)
     assert done.returncode == 0 and "has reached 1 node, and has ranks here" in done.stderr, done.stderr
     report = json.loads(gaspbpf.run("report", "--json", output).stdout)
-    assert told(report["processes"]) == ranks_of(tmp_path, 2)
-    assert {node for _, node, _ in ranks_of(tmp_path, 2)} == {"n2", socket.gethostname()}
+    assert told(report["processes"]) == launches.ranks_of(2)
+    assert {node for _, node, _ in launches.ranks_of(2)} == {"n2", socket.gethostname()}
 
 
 # --- command lines that mean harm -----------------------------------------------

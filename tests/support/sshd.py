@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Nodes with a real sshd each, on ports of loopback, with keys and a configuration of their own: nothing of this
 machine's is used or changed. What they are called is in the place of Slurm's name of the node, and the host's."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -20,7 +21,7 @@ StrictModes no
 UsePAM no
 PidFile none
 LogLevel VERBOSE
-SetEnv SLURMD_NODENAME={name} GASPBPF_OTHERS=ignore PYTHONUNBUFFERED=1 REACHED={folder}
+SetEnv SLURMD_NODENAME={name} GASPBPF_OTHERS=ignore TMPDIR={folder}/own REACHED={folder}
 """
 
 SSH = """IdentityFile {folder}/user
@@ -34,7 +35,8 @@ LogLevel ERROR
 class Hosts:
     def __init__(self, folder, *names):
         self.folder, self.names, self.started = pathlib.Path(folder), names, {}
-        self.folder.mkdir()
+        self.own = self.folder / "own"  # where nodes have what they do not share
+        self.own.mkdir(parents=True)
         for key in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / key], check=True)
         public = " ".join((self.folder / "host.pub").read_text().split()[:2])
@@ -64,9 +66,24 @@ class Hosts:
         self.started[name].kill()
         self.started[name].wait()
 
-    def processes(self):
-        """All that was started there."""
-        return clusters.processes(REACHED=str(self.folder))
+    def connections(self, name):
+        """The processes of sshd that serve them."""
+        pid = self.started[name].pid
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def processes(self, **variables):
+        """All that was started there; with these variables."""
+        return clusters.processes(REACHED=str(self.folder), **variables)
+
+    @contextlib.contextmanager
+    def without_key(self):
+        """Nobody is let in."""
+        key = self.folder / "user"
+        key.rename(self.folder / "elsewhere")
+        try:
+            yield
+        finally:
+            (self.folder / "elsewhere").rename(key)
 
     def close(self):
         for name in self.names:
