@@ -70,6 +70,27 @@ def test_recordings_come_from_nodes_that_do_not_see_the_folder(running, observe,
     assert os.listdir(tmp_path / "shared") == ["run.gasp"] and os.listdir(tmp_path / "own") == []
 
 
+def test_orders_that_a_node_does_not_see_in_the_folder(job, observe, tmp_path):
+    """A network file system may show it what was there before; so they come by what has started it, too. Recordings come
+    into the folder."""
+    for name in ("shared", "own"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "own" / "before").write_text("")
+    orders = tmp_path / "shared" / "run.gasp.nodes" / "orders"
+    ssh = SSH.replace('mount -t tmpfs none "$1"', 'mount --bind OWN/before "$1"').replace("HIDDEN", str(orders))
+    jobs, environment = nodes.threads_on(job, tmp_path, NAMES, ssh.replace("OWN", str(tmp_path / "own")))
+    output = tmp_path / "shared" / "run.gasp"
+    observer = observe("job", "--hosts", ",".join(NAMES), "--by", "ssh", "-o", output, "--patience", "5s", "--",
+                       "--comm", "threads", "-m", "pthread", env=environment)
+    gaspbpf.wait_for(lambda: sum(each.stat().st_size > 0 for each in tmp_path.glob("shared/*/*.gasp")) == len(NAMES),
+                     "all to begin")
+    for work in jobs.values():
+        work.work()
+    status, _, errors = observer.stop()
+    assert status == 0 and "is cut" not in errors and "not in the result" not in errors, errors
+    assert by_node(output)[1]["loss"]["calls"] == sum(calls_of(work) for work in jobs.values())
+
+
 def test_nothing_is_left_on_a_node_where_it_is_killed(running, observe, tmp_path):
     """Nor is the node in the result; it is named."""
     observer = start(observe, running, tmp_path, "--patience", "5s")

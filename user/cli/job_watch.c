@@ -33,12 +33,18 @@ static int order(struct job_watch *w, const char *what, uint64_t at)
 	char line[64];
 	int length = snprintf(line, sizeof(line), "%s %" PRIu64 "\n", what, at), err;
 
+	nodes_tell(w->nodes, line, length);
 	err = write_all(w->orders, line, length);
 	if (err)
 		log_error("the nodes cannot be told to %s: %s: give a --folder that has space, and can be written",
 			  what, strerror(-err));
-	nodes_tell(w->nodes, line, length);
 	return err;
+}
+
+/* A network file system may else keep them here for half a minute. */
+static void send_orders(const struct job_watch *w)
+{
+	fdatasync(w->orders);
 }
 
 static int order_end(struct job_watch *w, uint64_t at)
@@ -54,7 +60,9 @@ static int order_begin(struct job_watch *w)
 	int err = w->duration ? order_end(w, at + w->duration) : 0;
 
 	w->begin = at;
-	return err ?: order(w, "begin", at);
+	err = err ?: order(w, "begin", at);
+	send_orders(w);
+	return err;
 }
 
 /* --- who is where ---------------------------------------------------------------- */
@@ -137,6 +145,7 @@ static int read_signals(struct job_watch *w)
 			nodes_give_up(w->nodes);
 		else if (!w->end || at < w->end)
 			err = order_end(w, at);
+		send_orders(w);
 	}
 	return err;
 }

@@ -133,16 +133,28 @@ static bool tell(const struct record_part *part, const struct job *job, enum par
 	return part_tell(&news);
 }
 
+/* 0: none. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && b && b < a ? b : a ?: b;
+}
+
+/* What is in the folder may be seen late: a network file system keeps for a while what it has read. */
 static void ask(struct record_part *part, uint64_t every)
 {
 	uint64_t now = clock_monotonic();
+	bool asked = true;
 
 	if (now - part->asked < every)
 		return;
 	part->asked = now;
 	if (!part->send)
-		part_read_orders(part->orders, &part->told);
-	else if (!part_sent_ask(&part->sent, &part->told) && !part->stopped) {
+		part_read_orders(part->orders, &part->in_folder);
+	if (!part->shared)
+		asked = part_sent_ask(&part->sent, &part->by_input);
+	part->told.begin = part->in_folder.begin ?: part->by_input.begin;
+	part->told.end = earlier(part->in_folder.end, part->by_input.end);
+	if (part->send && !asked && !part->stopped) {
 		if (!part->told.begin)
 			log_error(
 				"no orders come by what has started this: give a --folder that all nodes see, or another "
@@ -190,7 +202,8 @@ void record_part_wait(struct record_part *part, struct job *job, int signals)
 		tell_now_and_then(part, job, PART_READY);
 		job_serve(job);
 		ask(part, ASK_WAITING_NS);
-		part->stopped |= has_come(signals) || (part->told.end && !part->told.begin);
+		/* The order to begin comes behind that one, perhaps later. */
+		part->stopped |= has_come(signals) || (!part->told.begin && is_close(part->told.end));
 	}
 	if (!part->stopped && part->told.begin)
 		sleep_until(part->told.begin);

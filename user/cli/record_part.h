@@ -18,9 +18,9 @@ struct record_part {
 	bool send;   /* the folder is not here, or is not wanted */
 	bool shared; /* it has to be here: nothing can be sent */
 	struct part_sent sent;
-	struct part_orders told;
-	uint64_t asked, said; /* ns, CLOCK_MONOTONIC */
-	bool stopped;         /* before it had begun, or nobody listens any more */
+	struct part_orders in_folder, by_input, told; /* told: of both */
+	uint64_t asked, said;                         /* ns, CLOCK_MONOTONIC */
+	bool stopped;                                 /* before it had begun, or nobody listens any more */
 };
 
 /* For argp's `children`; its input is a struct record_part. */

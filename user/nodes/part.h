@@ -4,8 +4,9 @@
  *
  * The second door of user/nodes, for the gaspbpf on each node. What it is told stands in a file of the folder that all
  * share, PART_ORDERS, which grows by whole lines: "begin T" and "end T", ns of CLOCK_REALTIME; of several that hold the
- * last one does. Where there is no such folder the same lines come on its standard input. What it tells are lines on
- * its standard output, which the means that has started it brings back.
+ * last one does. The same lines come on its standard input, where the means brings them there: where there is no such
+ * folder these alone, else the earlier end holds, for a folder may be seen late. What it tells are lines on its
+ * standard output, which the means that has started it brings back.
  */
 #ifndef GASPBPF_NODES_PART_H
 #define GASPBPF_NODES_PART_H
