@@ -69,7 +69,7 @@ def test_alerts_fire_when_they_should(runtime, observe, tmp_path):
     instance = re.search(r"//([^/]+)/", url)[1]
     go.touch()
     with monitored.prometheus(tmp_path / "prometheus") as prometheus:
-        server = prometheus(url, shorter)
+        server = prometheus(url, change_rules=shorter)
 
         def firing():
             # a share of half an hour

@@ -10,6 +10,7 @@ import pytest
 
 import gaspbpf
 import monitored
+import monitoring
 import prometheus_wire
 
 # Poses as OpenSHMEM's library, and logs of each call how long it took inside, and what it moved.
@@ -219,6 +220,37 @@ def test_quantiles_in_prometheus_are_near_the_truth(runtime, monitor, prometheus
         assert quantile(SIZES, share) / 2 <= size <= quantile(SIZES, share) * 2, share
         ns = ask(f'histogram_quantile({share}, gaspbpf_process_duration_nanoseconds{{event="GASP_SHMEM_BARRIER_ALL"}})')
         assert quantile(truth["inside"], share) / 2 <= ns <= quantile(truth["outside"], share) * 2, share
+
+
+def test_the_sums_of_a_job_on_two_nodes(observe, prometheus, tmp_path):
+    """Two monitors, each of its own node's processes; by the label job the sums are exact, and of no other job."""
+    nodes, job = ("node1", "node2"), {"SLURM_JOB_ID": "4711"}
+    with monitoring.two_programs(tmp_path, "sums", "others") as (program, _):
+        watchers = [observe("monitor", "-m", "shmem", "--lazy", "--listen", "0", "--max-overhead", "none", "--comm",
+                            program.name, ready="monitoring", env={"SLURMD_NODENAME": node, "GASPBPF_OTHERS": "ignore"})
+                    for node in nodes]
+        urls = [monitored.url_of(watcher) for watcher in watchers]
+        gate = monitoring.Gate(tmp_path / "gate")
+        for number, node in enumerate(nodes):
+            for rank in (0, 1):
+                program.start(10 + number, 20 + 5 * rank, gate, env={"SLURMD_NODENAME": node, **job})
+            program.start(7, 7, gate, env={"SLURMD_NODENAME": node, "SLURM_JOB_ID": "4712"})
+        for url in urls:
+            gaspbpf.wait_for(lambda: monitored.scrape(url)["gaspbpf_processes"][0][1] == 3, "its node's processes")
+        server = prometheus(*urls)
+        (gate.folder / "go").touch()
+
+        def ask(expression, key="event"):
+            return {labels.get(key): value for labels, value in monitored.query(server, expression)}
+        calls = {"GASP_SHMEM_BARRIER_ALL": 2 * 10 + 2 * 11, "GASP_SHMEM_PUT": 2 * (20 + 25)}
+        gaspbpf.wait_for(lambda: ask('sum by (event) (gaspbpf_process_calls_total{job="4711"})') == calls, "all calls")
+        moved = 2 * (sum(range(21)) + sum(range(26)))
+        assert ask('sum by (event) (gaspbpf_process_bytes_total{job="4711"})')["GASP_SHMEM_PUT"] == moved
+        puts = ask('sum by (job) (gaspbpf_process_calls_total{event="GASP_SHMEM_PUT"})', "job")
+        assert puts == {"4711": calls["GASP_SHMEM_PUT"], "4712": 14}
+        barriers = ask('sum by (instance) (gaspbpf_process_calls_total{job="4711",event="GASP_SHMEM_BARRIER_ALL"})',
+                       "instance")
+        assert sorted(barriers.values()) == [20, 22]
 
 
 def test_a_restart_is_a_reset(runtime, monitor, tmp_path):

@@ -72,15 +72,15 @@ def query(server, expression):
 
 @contextlib.contextmanager
 def prometheus(folder):
-    """start(url): a Prometheus server with the example's configuration, for other addresses and each second; its own
-    address."""
+    """start(url, ...): a Prometheus server with the example's configuration, for other addresses and each second; its
+    own address."""
     servers = []
 
-    def start(url, change_rules=lambda text: text):
+    def start(*urls, change_rules=lambda text: text):
         shutil.copytree(EXAMPLES, folder)
         config, rules = folder / "prometheus.yml", folder / "gaspbpf.rules.yml"
-        config.write_text(config.read_text().replace("127.0.0.1:9464", re.search(r"//([^/]+)/", url)[1]).replace(
-            "interval: 15s", "interval: 1s"))
+        targets = "', '".join(re.search(r"//([^/]+)/", url)[1] for url in urls)
+        config.write_text(config.read_text().replace("127.0.0.1:9464", targets).replace("interval: 15s", "interval: 1s"))
         rules.write_text(change_rules(rules.read_text()))
         log = folder / "log"
         with open(log, "w") as errors:
