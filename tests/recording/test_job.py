@@ -65,6 +65,15 @@ def test_all_begin_when_the_last_one_is_ready(tmp_path):
     assert began_within(done.stderr) < 1000
 
 
+def test_clocks_that_are_minutes_apart_are_told(tmp_path):
+    nodes = Nodes(tmp_path, "a1", "ahead", "behind")
+    done = nodes.run("-d", "200ms")
+    assert done.returncode == 0
+    said = re.findall(r"^gaspbpf: (\w+): its clock is about (\d+)[.\d]* s (\w+)", done.stderr, re.MULTILINE)
+    assert [(name, where) for name, _, where in said] == [("ahead", "ahead"), ("behind", "behind")]
+    assert all(290 < int(seconds) < 310 for _, seconds, _ in said)
+
+
 def test_who_is_not_ready_in_time_is_left_behind(tmp_path):
     nodes = Nodes(tmp_path, "a1", "mute")
     before = time.monotonic()

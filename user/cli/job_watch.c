@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define LEAD_NS 500000000ULL    /* from an order to its time: every node has read it by then */
 #define SILENT_NS 3000000000ULL /* nodes tell something every half second */
 #define START_NS 60000000000ULL /* beside patience, until the first node says something */
+#define CLOCKS_APART_NS 3000000000LL
 #define NAMES_SHOWN 4
 #define NAMES_ROOM 400
 
@@ -163,6 +165,22 @@ static void say_begin(const struct job_watch *w, const struct sums *s)
 	fputs("; ^C ends it\n", stderr);
 }
 
+/* Each of them goes by its own. */
+static void say_clocks(const struct job_watch *w)
+{
+	char off[FORMAT_SIZE];
+
+	for (size_t i = 0; i < w->nodes->hosts.count; i++) {
+		const struct node *node = &w->nodes->list[i];
+
+		if (node->state == PART_READY && llabs(node->ahead) > CLOCKS_APART_NS)
+			log_warn("%s: its clock is about %s %s this machine's, so it begins and ends at another time "
+				 "than told: set the clocks of both (NTP)",
+				 node->name, format_time(off, llabs(node->ahead)),
+				 node->ahead < 0 ? "behind" : "ahead of");
+	}
+}
+
 /* All are ready that will be, or the patience of those who are is at its end. */
 static int begin(struct job_watch *w, const struct sums *s)
 {
@@ -177,6 +195,7 @@ static int begin(struct job_watch *w, const struct sums *s)
 	if (s->waiting)
 		log_warn("going on without %s: not ready after %.0f s (--patience)", s->names,
 			 (now - w->started) / 1e9);
+	say_clocks(w);
 	say_begin(w, s);
 	return order_begin(w);
 }

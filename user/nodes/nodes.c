@@ -164,8 +164,18 @@ static struct node *find_speaker(const struct nodes *nodes, const struct starter
 	return starter->node ?: find_label(nodes, line) ?: find_node(nodes, name, length);
 }
 
+/* Whoever is ready tells what time it is. What comes soonest is nearest to the truth. */
+static void compare_clocks(struct node *node, const struct part_news *news)
+{
+	int64_t ahead = (int64_t)(news->at - clock_realtime());
+
+	if (news->state == PART_READY && (node->state < PART_READY || ahead > node->ahead))
+		node->ahead = ahead;
+}
+
 static void take_news(struct node *node, const struct part_news *news)
 {
+	compare_clocks(node, news);
 	node->heard = clock_monotonic();
 	if (news->state == PART_DONE && news->status) {
 		node->lost = true;

@@ -50,6 +50,7 @@ struct node {
 	bool lost;             /* it has ended, or was given up, before it was done */
 	uint64_t heard;        /* ns, CLOCK_MONOTONIC: when it told something last; 0: never */
 	uint64_t began, ended; /* ns, CLOCK_REALTIME; 0: not yet */
+	int64_t ahead;         /* ns, of its clock before ours, or somewhat less: what it told took a while to come */
 	struct part_news last;
 	char *why;            /* the last error that it told; NULL: none */
 	uint64_t said;        /* ns, CLOCK_MONOTONIC: when that was */
