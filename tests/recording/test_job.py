@@ -96,13 +96,14 @@ def test_nobody_waits_for_who_has_said_that_it_cannot(tmp_path):
 @pytest.mark.parametrize("by", ["ssh", "clush", "pdsh"])
 def test_nor_for_who_cannot_be_reached(tmp_path, by):
     """Though what starts all of them runs on; why is said as ssh says it."""
-    nodes = Nodes(tmp_path, "a1", "away")
+    nodes = Nodes(tmp_path, "a1", "away", "bare")
     before = time.monotonic()
     done = nodes.run("--by", by, "-d", "200ms", "--patience", "100s")
     assert time.monotonic() - before < 50
     assert done.returncode == 0 and hosts(nodes) == ["a1"]
     lost = [line for line in done.stderr.splitlines() if "not in the result" in line]
-    assert lost == ["gaspbpf: away: it is not in the result: ssh: connect to host away port 22: Connection refused"]
+    assert lost == ["gaspbpf: away: it is not in the result: ssh: connect to host away port 22: Connection refused",
+                    "gaspbpf: bare: it is not in the result: sh: 1: /opt/gaspbpf: not found"]
     assert "\\x0d" not in done.stderr
 
 

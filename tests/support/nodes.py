@@ -8,7 +8,8 @@ import gaspbpf
 
 SECOND = 10**9
 
-# As sshd has it: a shell reads the words, joined by blanks. "away" is nobody's name; "alias-x" calls itself x.
+# As sshd has it: a shell reads the words, joined by blanks. "away" is nobody's name, "bare" has no gaspbpf;
+# "alias-x" calls itself x.
 SSH = """#!/bin/sh
 while :; do
     case $1 in
@@ -20,6 +21,10 @@ done
 if [ "$1" = away ]; then
     printf 'ssh: connect to host away port 22: Connection refused\\r\\n' >&2
     exit 255
+fi
+if [ "$1" = bare ]; then
+    echo "sh: 1: /opt/gaspbpf: not found" >&2
+    exit 127
 fi
 export SLURMD_NODENAME="${1#alias-}"
 shift

@@ -314,12 +314,11 @@ static struct node *find_named(const struct nodes *nodes, struct node *node, con
 static void take_error(struct nodes *nodes, struct starter *starter, const char *line)
 {
 	struct node *labelled = find_label(nodes, line), *node = starter->node ?: labelled, *named;
-	const char *own = strstr(line, PREFIX), *text = line, *colon;
+	const char *text = labelled ? strstr(line, ": ") + strlen(": ") : line, *colon;
+	bool own = !strncmp(text, PREFIX, strlen(PREFIX)); /* it may stand in others' words: "/opt/gaspbpf: not found" */
 
-	if (labelled)
-		text = strstr(line, ": ") + strlen(": ");
 	if (own) {
-		text = own + strlen(PREFIX);
+		text += strlen(PREFIX);
 		colon = strstr(text, ": ");
 		named = colon ? find_named(nodes, node, text, colon - text) : NULL;
 		node = named ?: node;
