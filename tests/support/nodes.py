@@ -58,7 +58,7 @@ exec "$@"
 """
 
 PART = r"""#!/usr/bin/python3
-import json, os, pathlib, select, shutil, signal, sys, time, zlib
+import base64, json, os, pathlib, select, shutil, signal, sys, time, zlib
 own, words = pathlib.Path(__file__).parent, sys.argv[1:]
 folder, name = pathlib.Path(words[words.index("--part-of") + 1]), os.environ["SLURMD_NODENAME"]
 (own / f"words.{name}").write_text(json.dumps(words))
@@ -83,7 +83,7 @@ def send(recording):
     sent = bytearray(recording)
     sent[-50] ^= name.startswith("alters")
     for at in range(0, cut, 100):
-        print("gaspbpf-bytes", name, sent[at:min(at + 100, cut)].hex())
+        print("gaspbpf-bytes", name, base64.b64encode(sent[at:min(at + 100, cut)]).decode())
     if name.startswith("cuts"):
         sys.stdout.flush()
         os.kill(os.getpid(), signal.SIGKILL)

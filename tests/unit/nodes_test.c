@@ -141,8 +141,15 @@ static void bytes_come_over_as_they_were(void **state)
 	}
 	assert_int_equal(buffer.size, sizeof(bytes));
 	assert_memory_equal(buffer.data, bytes, sizeof(bytes));
-	assert_false(part_take_bytes("gaspbpf-bytes n1 0g", &node, &length, &buffer));
-	assert_false(part_take_bytes("gaspbpf-bytes n1 000", &node, &length, &buffer));
+	assert_true(part_take_bytes("n1: gaspbpf-bytes n1 /+8=\r", &node, &length, &buffer));
+	assert_int_equal(buffer.size, sizeof(bytes) + 2);
+	assert_memory_equal(buffer.data + sizeof(bytes), "\xff\xef", 2);
+	assert_false(part_take_bytes("gaspbpf-bytes n1 AA*A", &node, &length, &buffer));
+	assert_false(part_take_bytes("gaspbpf-bytes n1 AAA", &node, &length, &buffer));
+	assert_false(part_take_bytes("gaspbpf-bytes n1 AA==AAAA", &node, &length, &buffer));
+	assert_false(part_take_bytes("gaspbpf-bytes n1 A=AA", &node, &length, &buffer));
+	assert_false(part_take_bytes("gaspbpf-bytes n1 ====", &node, &length, &buffer));
+	assert_int_equal(buffer.size, sizeof(bytes) + 2);
 	buffer_free(&buffer);
 }
 
@@ -189,6 +196,9 @@ static void a_remote_shell_tells_of_a_daemon(void **state)
 	assert_starts("/usr/bin/ssh|-x|n2|\"/usr/bin/proxy\"|--port|login-1:4000|--id|1", "n2", "login-1:4000");
 	assert_starts("ssh|-x|n1|PATH=/a:$PATH orted -uri \"7.0;tcp://10.0.0.1,10.1.0.1:80;tcp6://[fd00::1]:9\"", "n1",
 		      "10.1.0.1:80");
+	assert_starts(
+		"ssh|-x|n1|export A;prted --prtemca hnp_uri \"job@0.0;tcp://10.0.0.1:80:64,24;tcp6://[fd00::1]:4000:64\"",
+		"n1", "10.0.0.1:80");
 	assert_starts("python3|/opt/site/ssh|n1|d|a:80", "n1", "a:80");
 	assert_starts("ssh|-l|me|-p22|-oBatchMode=yes|-xi|key|-4|--|n1|d|a:80", "n1", "a:80");
 	assert_starts("rsh|-n|-l|me|n1|d|a:80", "n1", "a:80");

@@ -315,7 +315,8 @@ static void take_error(struct nodes *nodes, struct starter *starter, const char 
 {
 	struct node *labelled = find_label(nodes, line), *node = starter->node ?: labelled, *named;
 	const char *text = labelled ? strstr(line, ": ") + strlen(": ") : line, *colon;
-	bool own = !strncmp(text, PREFIX, strlen(PREFIX)); /* it may stand in others' words: "/opt/gaspbpf: not found" */
+	bool own = !strncmp(text, PREFIX,
+			    strlen(PREFIX)); /* it may stand in others' words: "/opt/gaspbpf: not found" */
 
 	if (own) {
 		text += strlen(PREFIX);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "util/base64.h"
 #include "util/buffer.h"
 #include "util/files.h"
 
@@ -16,7 +17,7 @@
 #define MARK "gaspbpf-part"
 #define BYTES_MARK "gaspbpf-bytes"
 #define WHOLE_MARK "gaspbpf-whole"
-#define BYTES_A_LINE 250 /* a means passes short lines on as a whole */
+#define BYTES_A_LINE 576 /* a means passes lines of less than 1,024 letters on as a whole */
 #define PIECE 65536
 
 const char part_name_variable[] = "SLURMD_NODENAME";
@@ -129,20 +130,20 @@ bool part_read_news(const char *line, struct part_news *news)
 
 /* --- bytes ---------------------------------------------------------------- */
 
+_Static_assert(PART_NAME_MOST + BASE64_SIZE(BYTES_A_LINE) + sizeof(BYTES_MARK "  \n") <= 1024, "a short line");
+
 bool part_hand_over(const char *node, const void *data, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
-	char line[PART_NAME_MOST + 2 * BYTES_A_LINE + 40];
+	char line[1024];
 	const uint8_t *at = data, *end = at + size;
 
 	while (at < end) {
 		int length = snprintf(line, sizeof(line), BYTES_MARK " %s ", node);
+		size_t some = end - at < BYTES_A_LINE ? end - at : BYTES_A_LINE;
 
-		for (int i = 0; i < BYTES_A_LINE && at < end; i++, at++) {
-			line[length++] = digits[*at >> 4];
-			line[length++] = digits[*at & 15];
-		}
+		length += base64_put(line + length, at, some);
 		line[length++] = '\n';
+		at += some;
 		if (write_all(STDOUT_FILENO, line, length))
 			return false;
 	}
@@ -176,16 +177,10 @@ bool part_read_whole(const char *line, struct part_whole *whole)
 			      &whole->sum) == 3;
 }
 
-/* -1: it is no digit. */
-static int digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool part_take_bytes(const char *line, const char **node, size_t *length, struct buffer *data)
 {
 	const char *at = strstr(line, BYTES_MARK " ");
-	size_t count = 0;
+	size_t letters, size = 0;
 	uint8_t *bytes;
 
 	if (!at)
@@ -194,12 +189,10 @@ bool part_take_bytes(const char *line, const char **node, size_t *length, struct
 	*length = strcspn(*node, " ");
 	at = *node + *length;
 	at += *at == ' ';
-	bytes = buffer_reserve(data, strlen(at) / 2 + 1);
-	for (; bytes && *at && *at != '\r'; at += 2) {
-		if (digit(at[0]) < 0 || digit(at[1]) < 0)
-			return false;
-		bytes[count++] = digit(at[0]) << 4 | digit(at[1]);
-	}
-	data->size += count;
+	letters = strcspn(at, "\r");
+	bytes = buffer_reserve(data, letters + 1);
+	if (bytes && !base64_take(at, letters, bytes, &size))
+		return false;
+	data->size += size;
 	return true;
 }

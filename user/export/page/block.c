@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "export/page/page.h"
+#include "util/base64.h"
 
 #define GZIP_LEVEL 6
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, with a gzip header */
 
-_Static_assert(BLOCK_TEXT / 3 * 4 <= SPOOL_PIECE, "a piece of base64 is a piece of a heap");
+_Static_assert(BASE64_SIZE(BLOCK_TEXT) <= SPOOL_PIECE, "a piece of base64 is a piece of a heap");
 
 void block_begin(struct block *b, struct spool *spool)
 {
@@ -23,30 +24,17 @@ void block_begin(struct block *b, struct spool *spool)
 	b->error = b->open ? 0 : -ENOMEM;
 }
 
-/* Three bytes, or the last one or two. */
-static void encode(const uint8_t *from, unsigned size, char to[4])
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t bits = (uint32_t)from[0] << 16 | (size > 1 ? from[1] << 8 : 0) | (size > 2 ? from[2] : 0);
-
-	to[0] = digits[bits >> 18];
-	to[1] = digits[bits >> 12 & 63];
-	to[2] = size > 1 ? digits[bits >> 6 & 63] : '=';
-	to[3] = size > 2 ? digits[bits & 63] : '=';
-}
-
 /* What waits becomes text. */
 static int put_text(struct block *b)
 {
-	char text[BLOCK_TEXT / 3 * 4];
+	char text[BASE64_SIZE(BLOCK_TEXT)];
 	struct buffer *piece;
-	unsigned size = 0;
+	size_t size;
 	int error = b->waiting ? spool_room(b->spool, &b->heap, &piece) : 0;
 
 	if (error || !b->waiting)
 		return error;
-	for (unsigned i = 0; i < b->waiting; i += 3, size += 4)
-		encode(b->waits + i, b->waiting - i, text + size);
+	size = base64_put(text, b->waits, b->waiting);
 	buffer_put(piece, text, size);
 	b->bytes += size;
 	b->waiting = 0;
