@@ -283,7 +283,8 @@ static void note(struct node *node, const char *text, bool lost)
 static void note_gone(struct nodes *nodes, const char *line)
 {
 	const char *const *told = nodes->means->gone;
-	const char *names = told[0] && !strncmp(line, told[0], strlen(told[0])) ? strstr(line, ": ") : NULL;
+	size_t n = told[0] ? strlen(told[0]) : 0;
+	const char *names = n && !strncmp(line, told[0], n) ? strstr(line + n, ": ") : NULL;
 	const char *end = names ? strstr(names, told[1]) : NULL;
 	struct hosts gone = { 0 };
 	char list[1024];
