@@ -71,8 +71,8 @@ def test_recordings_come_from_nodes_that_do_not_see_the_folder(running, observe,
 
 
 def test_orders_that_a_node_does_not_see_in_the_folder(job, observe, tmp_path):
-    """A network file system may show it what was there before; so they come by what has started it, too. Recordings come
-    into the folder."""
+    """A network file system may show it what was there before; so they come by what has started it, too. Recordings
+    come into the folder."""
     for name in ("shared", "own"):
         (tmp_path / name).mkdir()
     (tmp_path / "own" / "before").write_text("")

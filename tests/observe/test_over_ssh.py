@@ -97,7 +97,8 @@ def test_a_connection_that_breaks_costs_its_node_alone(hosts, jobs, observe, tmp
     for each in jobs.values():
         each.work()
     status, _, errors = observer.stop()
-    assert status == 0 and re.search("^gaspbpf: n2: its recording is cut: .*(closed|exit)", errors, re.MULTILINE), errors
+    assert status == 0, errors
+    assert re.search("^gaspbpf: n2: its recording is cut: .*(closed|exit)", errors, re.MULTILINE), errors
     assert not re.search("^gaspbpf: n[13]: ", errors, re.MULTILINE)
     truth = {name: calls_of(each) for name, each in jobs.items()}
     assert calls_by_node(report_of(output)) == {**truth, "n2": 0}
@@ -138,8 +139,8 @@ def test_a_launcher_that_has_come_by_ssh(hosts, tmp_path, implementation):
 def test_who_cannot_be_reached_or_trusted(hosts, tmp_path):
     """What ssh says of them is what is said; nobody is asked for anything, nor waited for."""
     with hosts.without_key():
-        done = gaspbpf.run("job", "--hosts", "n[1-2],n9", "--by", "ssh", "-o", tmp_path / "run.gasp", "--", "--comm", "x",
-                           env=hosts.environment)
+        done = gaspbpf.run("job", "--hosts", "n[1-2],n9", "--by", "ssh", "-o", tmp_path / "run.gasp", "--", "--comm",
+                           "x", env=hosts.environment)
     assert done.returncode == 1 and not (tmp_path / "run.gasp").exists()
     lost = dict(re.findall(r"^gaspbpf: (n\d): it is not in the result: (.*)", done.stderr, re.MULTILINE))
     assert "Permission denied (publickey)" in lost["n1"] and "Permission denied (publickey)" in lost["n2"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Real launchers of ranks that reach their nodes by `ssh`, whatever that is there, with jobs whose ranks come to barriers.
-What they start is known by REACHED in its environment."""
+"""Real launchers of ranks that reach their nodes by `ssh`, whatever that is there, with jobs whose ranks come to
+barriers. What they start is known by REACHED in its environment."""
 import os
 import signal
 import socket

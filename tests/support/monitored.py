@@ -80,7 +80,8 @@ def prometheus(folder):
         shutil.copytree(EXAMPLES, folder)
         config, rules = folder / "prometheus.yml", folder / "gaspbpf.rules.yml"
         targets = "', '".join(re.search(r"//([^/]+)/", url)[1] for url in urls)
-        config.write_text(config.read_text().replace("127.0.0.1:9464", targets).replace("interval: 15s", "interval: 1s"))
+        text = config.read_text().replace("127.0.0.1:9464", targets)
+        config.write_text(text.replace("interval: 15s", "interval: 1s"))
         rules.write_text(change_rules(rules.read_text()))
         log = folder / "log"
         with open(log, "w") as errors:
