@@ -38,6 +38,9 @@ const GAINLESS = {
 
 const fact = (name, ...what) => [h('dt', {}, name), h('dd', {}, what)];
 
+/** ns that a thread, or an interval, lost by having no CPU; older reports do not tell it apart. */
+const lostOf = ({ run_queue_lost_ns: lost, run_queue_ns: queued }) => lost ?? queued;
+
 /** What the run would be shorter by. */
 function gainOf(finding, run) {
   const { gain_ns: gain, gain_at_most_ns: most, confidence, kind } = finding;
@@ -91,12 +94,12 @@ function timesOf(finding, report) {
   if (finding.kind === 'starved')
     return (report.scheduling?.intervals ?? [])
       .filter((one) => finding.victims.some(({ pid, tid }) => pid === one.pid && tid === one.tid))
-      .sort((a, b) => b.run_queue_ns - a.run_queue_ns)
+      .sort((a, b) => lostOf(b) - lostOf(a))
       .map((one) => ({
         ...one,
         start_ns: one.from_ns,
         end_ns: one.to_ns,
-        what: `had no CPU for ${time(one.run_queue_ns)} of`,
+        what: `had no CPU for ${time(lostOf(one))} of`,
       }));
   return [];
 }
@@ -224,8 +227,8 @@ function measured(finding, report, people) {
   if (kind === 'probe_cost') return `${percent(finding.percent)}, and ${time(weight)} in all`;
   if (kind === 'starved') {
     const all = report.threads.filter((t) => finding.victims.some(({ pid, tid }) => pid === t.pid && tid === t.tid));
-    const most = [...all].sort((a, b) => b.run_queue_ns - a.run_queue_ns)[0];
-    return most ? `up to ${time(most.run_queue_ns)}, ${part(most.run_queue_ns, most.observed_ns)} of the time` : null;
+    const most = [...all].sort((a, b) => lostOf(b) - lostOf(a))[0];
+    return most ? `up to ${time(lostOf(most))}, ${part(lostOf(most), most.observed_ns)} of the time` : null;
   }
   if (kind === 'leak') {
     const blocks = leaksOf(finding, report, people).reduce((sum, { live_blocks: n }) => sum + n, 0);

@@ -22,7 +22,8 @@ export const kinds = {
     'Threads could run, and had no CPU',
     'Not the code, but the machine: compare ranks and threads with the CPUs that they may use (binding, a ' +
       "container's " +
-      'limit, other jobs). That comes before all else: whoever cannot run looks late.',
+      'limit, other jobs). Where those that the others wait for are among them, that comes first: whoever cannot run ' +
+      'looks late.',
   ],
   lock_contention: [
     'Threads wait for a lock',

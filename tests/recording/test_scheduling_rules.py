@@ -62,6 +62,70 @@ def test_several_threads_and_the_longest_wait(tmp_path):
     assert [t["tid"] for t in seen["scheduling"]["starved"]] == [1, 2]
 
 
+MS = 10**6
+ROUND = 50 * MS  # of which rank 1 works for all, and rank 0 for a fifth: then it waits
+
+
+def waiting_job(tmp_path, *lines, rounds=100, first=0, missing=""):
+    """From the first of its 100 rounds on rank 0 waits for rank 1; until then both come at once."""
+    text = composed.ranks(2)
+    for number in range(rounds):
+        begins, ends = number * ROUND + 1000, (number + 1) * ROUND + 1000
+        for tid in (1, 2):
+            comes = begins + ROUND // 5 if tid == 1 and number >= first else ends - 100
+            text += composed.call(tid, comes, ends, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+    text += "".join(lines) + missing + f"end {rounds * ROUND + 2000}\n"
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    return json.loads(gaspbpf.run("report", recording, "--json").stdout), recording
+
+
+def queue(tid, begins, ends, queued, run):
+    return f"queue {tid} {int(begins * S)} {int(ends * S)} {int(queued * S)} {int(run * S)}\n"
+
+
+@pytest.mark.parametrize("run, queued, lost", [
+    (3, 2, 0),      # busy waiting: it asks, yields, and asks again
+    (0.5, 4.5, 0.5),  # and in half of its work it had no CPU: it cannot have waited for others for more than 4 s
+    (0.5, 1, 0.5),  # where it sleeps in its waits, it is not queued there
+])
+def test_who_only_asks_again_and_again_loses_nothing(tmp_path, run, queued, lost):
+    """Rank 0 waits 4 of 5 s for rank 1, and is queued meanwhile."""
+    seen, recording = waiting_job(tmp_path, scheduled(1, 5, run, queued), scheduled(2, 5, 5, 0))
+    thread, _ = seen["threads"]
+    assert thread["run_queue_ns"] == queued * S
+    assert thread["run_queue_lost_ns"] == pytest.approx(lost * S, abs=MS)
+    assert (starved(seen) is not None) == (lost >= 0.5)
+    assert any(finding["kind"] == "delay" and finding["tid"] == 2 for finding in seen["findings"])
+    text = " ".join(gaspbpf.run("report", recording, "--section", "threads").stdout.split())
+    assert ("rank 0 could run and had no CPU for 40 % of their time" in text and "that is no finding" in text) == (
+        not lost)
+    alone = json.loads(gaspbpf.run("report", recording, "--section", "scheduling", "--json").stdout)
+    assert alone["scheduling"] == seen["scheduling"]
+
+
+def test_what_is_not_counted_is_said(tmp_path):
+    seen, _ = waiting_job(tmp_path, scheduled(1, 5, 0.4, 4.6), scheduled(2, 5, 4, 1))
+    assert [t["tid"] for t in seen["scheduling"]["starved"]] == [2, 1]
+    assert starved(seen)["text"].startswith(
+        "ranks 0, 1 could run and had no CPU for 16 % of their time (1.600 s in all; the most: rank 1, 20 %, 1.000 s; "
+        "not counted: 4.000 s in calls that waited for others meanwhile): ")
+
+
+def test_a_wait_excuses_nothing_that_was_at_another_time(tmp_path):
+    """It worked in the first 2 s, and had a CPU for half of them; then it waits, for longer."""
+    seen, _ = waiting_job(tmp_path, scheduled(1, 5, 2.5, 2.5), scheduled(2, 5, 5, 0), queue(1, 0, 1, 0.5, 0.5),
+                          queue(1, 1, 2, 0.5, 0.5), queue(1, 2, 3, 0.5, 0.5), queue(1, 3, 4, 0.5, 0.5),
+                          queue(1, 4, 5, 0.5, 0.5), first=40)
+    assert seen["threads"][0]["run_queue_lost_ns"] == pytest.approx(S, abs=MS)
+    assert starved(seen)["tid"] == 1
+
+
+def test_where_calls_are_missing_calls_that_may_wait_are_taken_for_waits(tmp_path):
+    seen, _ = waiting_job(tmp_path, scheduled(1, 5, 3, 2), scheduled(2, 5, 4, 1), missing="lost 1 7\n")
+    assert seen["threads"][0]["run_queue_lost_ns"] < 0.1 * S
+    assert [t["tid"] for t in seen["scheduling"]["starved"]] == [2]
+
+
 def test_threads_that_are_bound_to_one_processor(tmp_path):
     seen, _ = report(tmp_path, 3, scheduled(1, 10, 5, 5, 1, 7), scheduled(2, 10, 5, 4.9, 1, 7), scheduled(3, 10, 9, 0))
     assert ": rank 0 and rank 1 are both bound to CPU 7. " in starved(seen)["text"]

@@ -39,9 +39,10 @@ def mpi_barrier(tid, start, end):
 
 
 @pytest.mark.parametrize("share, others, found", [
-    (0, 0, True), (0.9, 0, False), (0.5, 0, True), (0.9, 0.9, True)])
+    (0, 0, True), (0.9, 0, False), (0.5, 0, True), (0.9, 1.2, True), (0.9, 0.9, False)])
 def test_no_processor_is_no_fault(tmp_path, share, others, found):
-    """As long as what it is late. Where the others had as little of the processors, that is not why it is late."""
+    """As long as what it is late. Where the others had as little of the processors, that is not why it is late; but not
+    where they were queued while they waited for it, and lost nothing (for 3 of 4 ms)."""
     text, end = steps(mpi_barrier)
     for tid in range(1, TEAM + 1):
         queued = int((share if tid == LATE else others) * 3 * MS * STEPS)

@@ -23,6 +23,7 @@
 	ROW(histogram)                           \
 	ROW(payload)                             \
 	ROW(threads)                             \
+	ROW(queued)                              \
 	ROW(scheduling)                          \
 	ROW(by_thread)                           \
 	ROW(inner_by_thread) /* by_thread.c */   \

@@ -74,6 +74,8 @@ struct analysis {
 	bool of_waiting;   /* it is about who waits for whom: its section says if threads had no CPU */
 	bool needs_calls;  /* single ones, with what is known of each: as all that have one of the functions below do */
 	bool ends_last;    /* its end() makes something of what the others' have found */
+	/* Is it made where only this one is asked for, too? NULL: for nobody but the findings. */
+	bool (*serves)(const struct analysis *is);
 	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
 	/* event() is told of calls only where there was one of a probe of which this holds. NULL: of any of its roles.
 	 */

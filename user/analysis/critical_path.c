@@ -337,17 +337,16 @@ static bool is_wait(const struct critical_path *s, const struct deed *deed)
 }
 
 /* In a call of a runtime, where it had no processor: as long as that, as far as is known. */
-static bool lacks_processor(const struct critical_path *s, const struct deed *deed, uint64_t ns)
+static bool lacks_processor(const struct critical_path *s, const struct report *r, const struct deed *deed, uint64_t ns)
 {
-	const struct def_thread *thread = &s->d->threads[deed->thread];
-
-	return deed->doing == DOING_CALL && scheduling_queue_is_known(thread) && scheduling_queued(thread) >= ns / 2;
+	return deed->doing == DOING_CALL && scheduling_queue_is_known(&s->d->threads[deed->thread]) &&
+	       scheduling_lost(r, deed->thread) >= ns / 2;
 }
 
 static bool is_worth(const struct critical_path *s, const struct report *r, const struct part *part, uint32_t deed)
 {
 	if (part->deed->doing == DOING_UNKNOWN || is_wait(s, part->deed) ||
-	    lacks_processor(s, &s->deeds.all[deed], on_path(s, deed)) ||
+	    lacks_processor(s, r, &s->deeds.all[deed], on_path(s, deed)) ||
 	    percent(on_path(s, deed), s->length) < FINDING_PERCENT)
 		return false;
 	if (part->has_gain &&

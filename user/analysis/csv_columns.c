@@ -27,7 +27,7 @@ static const struct {
 		    "inner.bytes_received,inner.calls_without_bytes,inner.unwound,inner.ended,inner.open,inner.deep,"
 		    "inner.alone,inner.tails" },
 	{ "threads", "pid,tid,name,rank,unit,calls,delivered,lost,summed,skipped,wall_ns,cost_ns,kernel_ns,"
-		     "observed_ns,cpu_ns,run_queue_ns,involuntary_switches,allowed_cpus,last_cpu,group_ns.wait,"
+		     "observed_ns,cpu_ns,run_queue_ns,run_queue_lost_ns,involuntary_switches,allowed_cpus,last_cpu,group_ns.wait,"
 		     "group_ns.lock,group_ns.data,group_ns.coll,group_ns.task,group_ns.alloc,group_ns.io,"
 		     "group_ns.other,group_ns.outside,group_ns.not_seen,estimated_group_ns.wait,"
 		     "estimated_group_ns.lock,estimated_group_ns.data,estimated_group_ns.coll,estimated_group_ns.task,"
@@ -37,7 +37,7 @@ static const struct {
 	{ "left_out", "pid,command,name,why" },
 	{ "not_observable", "event,library,program,model,runtime,partly,why" },
 	{ "scheduling.starved", "pid,tid" },
-	{ "scheduling.intervals", "pid,tid,from_ns,to_ns,run_queue_ns,cpu_ns" },
+	{ "scheduling.intervals", "pid,tid,from_ns,to_ns,run_queue_ns,run_queue_lost_ns,cpu_ns" },
 	{ "locks.classes",
 	  "event,model,locks,acquired,contended,wait_ns,behind_ns,uncontended_ns,unfinished,failed,"
 	  "failed_ns,spin_ns,holds,hold_ns,released,handed_on,held_ns,busy_ns,nested,lent,"

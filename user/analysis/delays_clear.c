@@ -37,8 +37,7 @@ double delay_variance(double times, double lasted, double squares)
 /* ns of a thread that its code had not: it waited for a processor, or was in probes. */
 static double taken(const struct delays *s, const struct report *r, uint32_t thread)
 {
-	const struct def_thread *t = &s->d->threads[thread];
-	double all = scheduling_queue_is_known(t) ? scheduling_queued(t) : 0;
+	double all = scheduling_queue_is_known(&s->d->threads[thread]) ? scheduling_lost(r, thread) : 0;
 
 	for (size_t i = 0; i < r->nthreads; i++)
 		all += r->threads[i].thread == thread ? r->threads[i].cost : 0;

@@ -121,15 +121,15 @@ static int find_gain(struct report *r, const struct iterating *it, struct findin
 
 /* Could it be that those to blame had no processor? What each waited for one, of all its time, is known: as long, and
  * much of its time. Then that is told, and nobody's iterations are. */
-static bool lacks_processor(const struct phases *s, const struct iterating *it, const struct blame *blame,
+static bool lacks_processor(const struct report *r, const struct iterating *it, const struct blame *blame,
 			    uint64_t cost)
 {
 	for (size_t i = 0; i < it->nmembers; i++) {
-		const struct def_thread *thread = &s->d->threads[it->members[i].thread];
+		uint32_t thread = it->members[i].thread;
 
-		if (blame->known && !people_has(&blame->who, it->members[i].thread))
+		if (blame->known && !people_has(&blame->who, thread))
 			continue;
-		if (scheduling_queued(thread) < cost || !scheduling_lacks_processor(thread))
+		if (scheduling_lost(r, thread) < cost || !scheduling_is_held_up(r, thread))
 			return false;
 	}
 	return true;
@@ -159,8 +159,8 @@ static bool may_wait(const struct blame *blame)
  * the mean; where they were longer in calls, one that others wait for is enough. *most: who waited longest, NO_INDEX:
  * nobody.
  */
-static uint64_t queued_then(const struct phases *s, const struct iterating *it, const struct blame *blame,
-			    uint32_t *most)
+static uint64_t queued_then(const struct phases *s, const struct report *r, const struct iterating *it,
+			    const struct blame *blame, uint32_t *most)
 {
 	uint64_t all = 0, longest = 0, count = 0;
 	bool any = may_wait(blame);
@@ -175,7 +175,7 @@ static uint64_t queued_then(const struct phases *s, const struct iterating *it, 
 		count++;
 		for (size_t k = 0; k < s->d->nqueues; k++)
 			if (s->d->queues[k].thread == thread && overlaps(it, &s->d->queues[k]))
-				its += s->d->queues[k].queued;
+				its += scheduling_lost_in(r, k);
 		all += its;
 		if (its > longest) {
 			longest = its;
@@ -227,7 +227,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 		count += longer >= NOISE;
 		cost += longer >= NOISE ? longer : 0;
 	}
-	if (!count || cost < run / WORTH_SHARE || lacks_processor(s, it, &worst->blame, cost))
+	if (!count || cost < run / WORTH_SHARE || lacks_processor(r, it, &worst->blame, cost))
 		return 0;
 	finding.thread = culprit(it, &worst->blame);
 	finding.weight = cost * it->nmembers;
@@ -239,7 +239,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 							  .deviation = it->variation * it->mean,
 							  .least = it->shortest,
 							  .most = it->longest };
-	queued = queued_then(s, it, &worst->blame, &most);
+	queued = queued_then(s, r, it, &worst->blame, &most);
 	if (most != NO_INDEX && queued >= cost / 5 * 4) {
 		finding.thread = most;
 		return tell_bursts(s, r, it, cost, queued, &finding);
@@ -270,7 +270,7 @@ static int tell_slowdown(const struct phases *s, struct report *r, const struct 
 
 	if (part->typical > before->typical)
 		cost = (part->typical - before->typical) * part->iterations;
-	if (cost < run / WORTH_SHARE || cost < NOISE || lacks_processor(s, it, &part->blame, cost))
+	if (cost < run / WORTH_SHARE || cost < NOISE || lacks_processor(r, it, &part->blame, cost))
 		return 0;
 	finding.thread = culprit(it, &part->blame);
 	finding.weight = cost * it->nmembers;

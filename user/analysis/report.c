@@ -149,7 +149,8 @@ static bool is_wanted(const struct reporter *r, const struct made_analysis *one)
 	if (!r->some || one->chosen || one->asked || !(one->is->event || wants_relations(one)))
 		return true;
 	for (size_t i = 0; i < r->count; i++)
-		if (r->all[i].chosen && r->all[i].is == &analysis_findings)
+		if (r->all[i].chosen && (r->all[i].is == &analysis_findings ||
+					 (one->is->serves && one->is->serves(r->all[i].is))))
 			return true;
 	return false;
 }
@@ -368,7 +369,7 @@ bool reporter_would_relate(const struct reporter *r)
 bool report_wants_order(const struct definitions *d)
 {
 	for (size_t i = 0; analyses[i]; i++)
-		if (analyses[i]->possible && analyses[i]->possible(d))
+		if (analyses[i]->event && analyses[i]->possible && analyses[i]->possible(d))
 			return true;
 	return relations_possible(d);
 }

@@ -8,6 +8,7 @@
  *   - at least a tenth of the time from its first call to its end: where there are as many processors as threads, the
  *     share is some 1 or 2 %, of the system's own threads that come in between;
  *   - at least half a second: many slices of the scheduler, and not one moment in which another program began.
+ * What it was queued while it waited for others in its calls does not count: by that it loses nothing (queued.c).
  * It is measured, so that no third rule must tell it from chance.
  * Less than that makes no finding, but from 3 % of a thread's time on the section of threads says it.
  *
@@ -30,6 +31,7 @@
 #define BUSY_SHARE 10 /* percent of its time that a thread wants a processor, so that it is in another one's way */
 #define NAMED 3       /* of the threads that are bound to one processor */
 #define SHOWN 6
+#define EXCUSED_SHARE 20 /* one in so many of what it was queued: less is not told */
 #define NOTED_SHARE 3 /* percent of its time: what the system's own threads take is less */
 
 /* Threads that were busy, and might use one processor only, the same. */
@@ -67,9 +69,31 @@ static void forget(void *state)
 	free(s);
 }
 
-static bool is_starved(const struct def_thread *t)
+uint64_t scheduling_lost(const struct report *r, uint32_t thread)
 {
-	return scheduling_lacks_processor(t) && scheduling_queued(t) >= STARVED_LEAST;
+	uint64_t queued = scheduling_queued(&r->d->threads[thread]);
+
+	return thread < r->nqueue_lost && r->queue_lost[thread] < queued ? r->queue_lost[thread] : queued;
+}
+
+uint64_t scheduling_lost_in(const struct report *r, size_t number)
+{
+	uint64_t queued = r->d->queues[number].queued;
+
+	return number < r->nqueue_lost_in && r->queue_lost_in[number] < queued ? r->queue_lost_in[number] : queued;
+}
+
+bool scheduling_is_held_up(const struct report *r, uint32_t thread)
+{
+	const struct def_thread *t = &r->d->threads[thread];
+
+	return scheduling_lacks_processor(t) &&
+	       100.0 * scheduling_lost(r, thread) >= (double)SCHEDULING_MUCH * t->observed;
+}
+
+static bool is_starved(const struct report *r, uint32_t thread)
+{
+	return scheduling_is_held_up(r, thread) && scheduling_lost(r, thread) >= STARVED_LEAST;
 }
 
 static bool is_bound(const struct def_thread *t)
@@ -78,13 +102,13 @@ static bool is_bound(const struct def_thread *t)
 	       percent(scheduling_ran(t), t->observed) + percent(scheduling_queued(t), t->observed) >= BUSY_SHARE;
 }
 
-static int by_queued(const void *a, const void *b, void *context)
+static int by_lost(const void *a, const void *b, void *context)
 {
-	const struct definitions *d = context;
+	const struct report *r = context;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint64_t left = scheduling_queued(&d->threads[x]), right = scheduling_queued(&d->threads[y]);
+	uint64_t left = scheduling_lost(r, x), right = scheduling_lost(r, y);
 
-	return left != right ? (left > right ? -1 : 1) : thread_order(d, x, y);
+	return left != right ? (left > right ? -1 : 1) : thread_order(r->d, x, y);
 }
 
 static int by_cpu(const void *a, const void *b, void *context)
@@ -104,16 +128,13 @@ static int by_wait(const void *a, const void *b)
 }
 
 /* Those of the bound threads that share a processor, and of which some are starved. */
-static void find_groups(struct scheduling *s, const struct definitions *d, size_t nbound)
+static void find_groups(struct scheduling *s, const struct report *r, size_t nbound)
 {
 	for (size_t first = 0, next; first < nbound; first = next) {
-		struct bound group = { .cpu = d->threads[s->bound[first]].cpu, .first = first };
+		struct bound group = { .cpu = r->d->threads[s->bound[first]].cpu, .first = first };
 
-		for (next = first; next < nbound && d->threads[s->bound[next]].cpu == group.cpu; next++) {
-			const struct def_thread *t = &d->threads[s->bound[next]];
-
-			group.queued += is_starved(t) ? scheduling_queued(t) : 0;
-		}
+		for (next = first; next < nbound && r->d->threads[s->bound[next]].cpu == group.cpu; next++)
+			group.queued += is_starved(r, s->bound[next]) ? scheduling_lost(r, s->bound[next]) : 0;
 		group.count = next - first;
 		if (group.count > 1 && group.queued)
 			s->groups[s->ngroups++] = group; /* never beyond `first` */
@@ -161,28 +182,42 @@ static const char *crowd_text(const struct def_thread *t, char *text, size_t roo
 	return text;
 }
 
+/* "; not counted: 3.2 s in which it waited for others in calls"; "": all of it is counted. */
+static const char *excused_text(uint64_t queued, uint64_t lost, char *text, size_t room)
+{
+	char time[FORMAT_SIZE];
+
+	*text = '\0';
+	if (queued - lost >= queued / EXCUSED_SHARE && queued > lost)
+		snprintf(text, room, "; not counted: %s in calls that waited for others meanwhile",
+			 format_time(time, queued - lost));
+	return text;
+}
+
 static int tell(struct scheduling *s, struct report *r)
 {
 	const struct def_thread *worst = &r->d->threads[s->starved[0]];
 	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE],
-		why[NAMED * LABEL_ROOM + LABEL_ROOM + 100];
-	uint64_t observed = 0;
+		why[NAMED * LABEL_ROOM + LABEL_ROOM + 100], excused[150];
+	uint64_t observed = 0, queued = 0;
 	int error;
 	struct finding finding = { .kind = "starved",
 				   .event = NO_INDEX,
 				   .thread = s->starved[0],
 				   .victims = &s->who,
 				   .section = "scheduling",
-				   .percent = percent(scheduling_queued(worst), worst->observed) };
+				   .percent = percent(scheduling_lost(r, s->starved[0]), worst->observed) };
 
 	for (size_t i = 0; i < s->nstarved; i++) {
-		finding.weight += scheduling_queued(&r->d->threads[s->starved[i]]);
+		finding.weight += scheduling_lost(r, s->starved[i]);
+		queued += scheduling_queued(&r->d->threads[s->starved[i]]);
 		observed += r->d->threads[s->starved[i]].observed;
 		if (people_add(&s->who, s->starved[i]))
 			return -ENOMEM;
 	}
 	thread_label(r->d, s->starved[0], label, sizeof(label));
-	format_time(time, scheduling_queued(worst));
+	format_time(time, scheduling_lost(r, s->starved[0]));
+	excused_text(queued, finding.weight, excused, sizeof(excused));
 	if (s->ngroups)
 		bound_text(s, r->d, why, sizeof(why));
 	else
@@ -190,17 +225,17 @@ static int tell(struct scheduling *s, struct report *r)
 	if (s->nstarved == 1)
 		error = report_add_finding(
 			r, &finding,
-			"%s could run and had no CPU for %.0f %% of its time (%s): %s. That it is late, or "
+			"%s could run and had no CPU for %.0f %% of its time (%s%s): %s. That it is late, or "
 			"its calls take long, may come from that and not from the code",
-			label, finding.percent, time, why);
+			label, finding.percent, time, excused, why);
 	else
 		error = report_add_finding(
 			r, &finding,
 			"%s could run and had no CPU for %.0f %% of their time (%s in all; the most: %s, %.0f %%, "
-			"%s): %s. That they are late, or their calls take long, may come from that and not from "
+			"%s%s): %s. That they are late, or their calls take long, may come from that and not from "
 			"the code",
 			people_label(r->d, &s->who, people, sizeof(people)), percent(finding.weight, observed),
-			format_time(all, finding.weight), label, finding.percent, time, why);
+			format_time(all, finding.weight), label, finding.percent, time, excused, why);
 	return error;
 }
 
@@ -217,14 +252,14 @@ static int find(void *state, struct report *r)
 	for (size_t i = 0; i < r->nthreads; i++) {
 		const struct def_thread *t = &r->d->threads[r->threads[i].thread];
 
-		if (is_starved(t))
+		if (is_starved(r, r->threads[i].thread))
 			s->starved[s->nstarved++] = r->threads[i].thread;
 		if (is_bound(t))
 			s->bound[nbound++] = r->threads[i].thread;
 	}
-	qsort_r(s->starved, s->nstarved, sizeof(*s->starved), by_queued, (void *)r->d);
+	qsort_r(s->starved, s->nstarved, sizeof(*s->starved), by_lost, (void *)r);
 	qsort_r(s->bound, nbound, sizeof(*s->bound), by_cpu, (void *)r->d);
-	find_groups(s, r->d, nbound);
+	find_groups(s, r, nbound);
 	return s->nstarved ? tell(s, r) : 0;
 }
 
@@ -245,69 +280,112 @@ bool scheduling_was_awake(const struct def_thread *thread, uint64_t ns)
 	return scheduling_queue_is_known(thread) && (awake >= thread->observed || thread->observed - awake <= ns / 10);
 }
 
+/* Some of the threads, and what there is to add up of them. */
+struct noted {
+	struct people who;
+	uint64_t ns, observed;
+	uint32_t most; /* thread */
+	uint64_t longest;
+};
+
+static int note_thread(struct noted *n, const struct report *r, uint32_t thread, uint64_t ns)
+{
+	if (!n->ns || ns > n->longest) {
+		n->most = thread;
+		n->longest = ns;
+	}
+	n->ns += ns;
+	n->observed += r->d->threads[thread].observed;
+	return people_add(&n->who, thread);
+}
+
+/* "ranks 0, 2 could run and had no CPU for 6 % of their time since their first calls (1.3 s in all" */
+static size_t put_noted(const struct noted *n, const struct report *r, char *text, size_t room)
+{
+	char label[LABEL_ROOM], time[FORMAT_SIZE];
+
+	return snprintf(text, room,
+			"%s could run and had no CPU for %.0f %% of their time since their first calls (%s in all",
+			people_label(r->d, &n->who, label, sizeof(label)), percent(n->ns, n->observed),
+			format_time(time, n->ns));
+}
+
+static void put_note(const struct noted *n, const struct report *r, char *text, size_t room)
+{
+	const struct def_thread *most = &r->d->threads[n->most];
+	char worst[LABEL_ROOM], longest[FORMAT_SIZE];
+	size_t at = put_noted(n, r, text, room);
+
+	at = at < room ? at : room;
+	snprintf(text + at, room - at,
+		 "; the most: %s, %.0f %%, %s). That is no finding, as it is less than %s; but by that they are late, "
+		 "and calls that wait for them long, for no fault of the code.",
+		 thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
+		 format_time(longest, n->longest),
+		 scheduling_is_held_up(r, n->most) ? "half a second of each of them"
+						   : "10 % of the time of each of them");
+}
+
+/* They only look whether those that they wait for have come. */
+static void put_excused(const struct noted *n, const struct report *r, char *text, size_t room)
+{
+	size_t at = put_noted(n, r, text, room);
+
+	at = at < room ? at : room;
+	snprintf(text + at, room - at,
+		 "), and waited for others in calls for as long. Whoever asks again and again whether they have come "
+		 "(busy waiting), and yields the CPU, is queued so and loses nothing by it: that is no finding.");
+}
+
 int scheduling_note(const struct report *r, char *text, size_t room)
 {
-	struct people who = { 0 };
-	uint64_t queued = 0, observed = 0;
-	uint32_t most = NO_INDEX;
-	char label[LABEL_ROOM], worst[LABEL_ROOM], time[FORMAT_SIZE], longest[FORMAT_SIZE];
+	struct noted late = { 0 }, excused = { 0 };
 	int error = 0;
 
 	*text = '\0';
 	for (size_t i = 0; i < r->nthreads && !error; i++) {
 		uint32_t thread = r->threads[i].thread;
 		const struct def_thread *t = &r->d->threads[thread];
+		uint64_t lost = scheduling_lost(r, thread);
 
-		if (!scheduling_queue_is_known(t) || percent(scheduling_queued(t), t->observed) < NOTED_SHARE)
+		if (!scheduling_queue_is_known(t))
 			continue;
-		if (is_starved(t)) {
-			people_free(&who);
+		if (is_starved(r, thread)) {
+			people_free(&late.who);
+			people_free(&excused.who);
 			return 0;
 		}
-		if (most == NO_INDEX || scheduling_queued(t) > scheduling_queued(&r->d->threads[most]))
-			most = thread;
-		queued += scheduling_queued(t);
-		observed += t->observed;
-		error = people_add(&who, thread);
+		if (percent(lost, t->observed) >= NOTED_SHARE)
+			error = note_thread(&late, r, thread, lost);
+		if (!error && percent(scheduling_queued(t) - lost, t->observed) >= SCHEDULING_MUCH)
+			error = note_thread(&excused, r, thread, scheduling_queued(t) - lost);
 	}
-	if (most != NO_INDEX && !error)
-		snprintf(
-			text, room,
-			"%s could run and had no CPU for %.0f %% of their time since their first calls (%s in all; the "
-			"most: %s, %.0f %%, %s). That is no finding, as it is less than %s; but by that they are late, and "
-			"calls that wait for them long, for no fault of the code.",
-			people_label(r->d, &who, label, sizeof(label)), percent(queued, observed),
-			format_time(time, queued), thread_label(r->d, most, worst, sizeof(worst)),
-			percent(scheduling_queued(&r->d->threads[most]), r->d->threads[most].observed),
-			format_time(longest, scheduling_queued(&r->d->threads[most])),
-			scheduling_lacks_processor(&r->d->threads[most]) ? "half a second of each of them"
-									 : "10 % of the time of each of them");
-	people_free(&who);
+	if (late.ns && !error)
+		put_note(&late, r, text, room);
+	else if (excused.ns && !error)
+		put_excused(&excused, r, text, room);
+	people_free(&late.who);
+	people_free(&excused.who);
 	return error;
 }
 
 int scheduling_warning(const struct report *r, char *text, size_t room)
 {
-	struct people who = { 0 };
-	uint64_t queued = 0, observed = 0;
+	struct noted starved = { 0 };
 	char label[LABEL_ROOM];
 	int error = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < r->nthreads && !error; i++) {
-		const struct def_thread *t = &r->d->threads[r->threads[i].thread];
-
-		if (!is_starved(t))
-			continue;
-		queued += scheduling_queued(t);
-		observed += t->observed;
-		error = people_add(&who, r->threads[i].thread);
-	}
-	if (observed && !error)
+	for (size_t i = 0; i < r->nthreads && !error; i++)
+		if (is_starved(r, r->threads[i].thread))
+			error = note_thread(&starved, r, r->threads[i].thread,
+					    scheduling_lost(r, r->threads[i].thread));
+	if (starved.observed && !error)
 		snprintf(text, room,
 			 "Beware: %s had no CPU for %.0f %% of the time; part of this is that (--section scheduling).",
-			 people_label(r->d, &who, label, sizeof(label)), percent(queued, observed));
-	people_free(&who);
+			 people_label(r->d, &starved.who, label, sizeof(label)),
+			 percent(starved.ns, starved.observed));
+	people_free(&starved.who);
 	return error;
 }
 
@@ -404,6 +482,7 @@ static void put_intervals(const struct report *r, struct json *j)
 		json_key_uint(j, "from_ns", queue->from);
 		json_key_uint(j, "to_ns", queue->to);
 		json_key_uint(j, "run_queue_ns", queue->queued);
+		json_key_uint_known(j, "run_queue_lost_ns", scheduling_lost_in(r, i), r->queue_lost_in);
 		json_key_uint(j, "cpu_ns", queue->run);
 		json_end_object(j);
 	}

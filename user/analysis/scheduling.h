@@ -38,6 +38,14 @@ static inline uint64_t scheduling_queued(const struct def_thread *thread)
 
 #define SCHEDULING_MUCH 10 /* percent of its time: a thread that waits so long for a processor lacks one */
 
+/* scheduling.c: ns of what it was queued by which it lost something, at least (queued.c): beyond what it waited for
+ * others in calls. Where that is not known: all. */
+uint64_t scheduling_lost(const struct report *r, uint32_t thread);
+/* The same of definitions.queues[number]. */
+uint64_t scheduling_lost_in(const struct report *r, size_t number);
+/* Does it lack a processor by that? */
+bool scheduling_is_held_up(const struct report *r, uint32_t thread);
+
 static inline bool scheduling_lacks_processor(const struct def_thread *thread)
 {
 	return scheduling_queue_is_known(thread) &&

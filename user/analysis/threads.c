@@ -373,13 +373,16 @@ static void print_threads(void *state, const struct printer *p)
 }
 
 /* All of it, however short the time: whoever reads it sees how short it is. */
-static void put_scheduling(struct json *j, const struct def_thread *t)
+static void put_scheduling(struct json *j, const struct report *r, uint32_t thread)
 {
+	const struct def_thread *t = &r->d->threads[thread];
 	bool known = t->observed;
 
 	json_key_uint_known(j, "observed_ns", t->observed, known);
 	json_key_uint_known(j, "cpu_ns", t->run, known);
 	json_key_uint_known(j, "run_queue_ns", t->queued, known && t->queue_known);
+	json_key_uint_known(j, "run_queue_lost_ns", scheduling_lost(r, thread),
+			    known && t->queue_known && r->queue_lost);
 	json_key_uint_known(j, "involuntary_switches", t->preempted, known);
 	json_key_uint_known(j, "allowed_cpus", t->cpus, t->cpus);
 	json_key_uint_known(j, "last_cpu", t->cpu, t->cpus);
@@ -405,7 +408,7 @@ static void put_threads(void *state, const struct report *r, struct json *j)
 		json_key_uint(j, "wall_ns", t->wall);
 		json_key_uint(j, "cost_ns", t->cost);
 		json_key_uint_known(j, "kernel_ns", t->system, t->system);
-		put_scheduling(j, &r->d->threads[t->thread]);
+		put_scheduling(j, r, t->thread);
 		json_key(j, "group_ns");
 		json_object(j);
 		for (int i = 0; i < SHARES; i++)
