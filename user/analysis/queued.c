@@ -173,7 +173,9 @@ static void sum_up(struct queued *s, const struct report_thread *t)
 		 waited = own->waited, lost = 0;
 
 	if (is_lossy(s, t->process)) {
-		s->lost[t->thread] = beyond(queued, run, may_have_waited(t), lasted);
+		if (waited < may_have_waited(t))
+			waited = may_have_waited(t);
+		s->lost[t->thread] = beyond(queued, run, waited, lasted);
 		return;
 	}
 	for (size_t n = 0; n < own->count; n++) {
