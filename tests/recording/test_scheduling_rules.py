@@ -75,10 +75,10 @@ def waiting_job(tmp_path, *lines, rounds=100, first=0, missing=False):
         for tid in (1, 2):
             comes = begins + ROUND // 5 if tid == 1 and number >= first else ends - 100
             if missing:
-                text += f"lost {tid} 1\n" + (composed.receive if tid == 1 else composed.send)(tid, comes, ends, 2 - tid)
+                text += (composed.receive if tid == 1 else composed.send)(tid, comes, ends, 2 - tid)
                 continue
             text += composed.call(tid, comes, ends, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
-    text += "".join(lines) + f"end {rounds * ROUND + 2000}\n"
+    text += "".join(lines) + "sum 1 MPI_Recv 5 0 0\n" * missing + f"end {rounds * ROUND + 2000}\n"
     recording = composed.compose(tmp_path / "run.gasp", text)
     return json.loads(gaspbpf.run("report", recording, "--json").stdout), recording
 

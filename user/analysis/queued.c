@@ -12,7 +12,7 @@
  * beyond that is lost. It is worked out for each interval in which the kernel was asked, and for the rest of its life
  * together, so that a wait excuses nothing that was queued at another time.
  *
- * Where calls are missing, waits are not put together. There all time in calls in which one waits stands for them.
+ * Where calls of such kinds are missing, waits are not put together. There all time in calls in which one waits stands for them.
  */
 #include "analysis/analyses.h"
 #include "analysis/scheduling.h"
@@ -150,29 +150,42 @@ static uint64_t beyond(uint64_t queued, uint64_t run, uint64_t waited, uint64_t 
 	return less(queued, less(waited, asleep));
 }
 
-static bool is_lossy(const struct queued *s, uint32_t process)
+static bool may_wait(enum group group)
 {
-	for (uint32_t i = 0; i < s->nthreads; i++)
-		if (s->d->threads[i].process == process && s->d->threads[i].lost)
+	return group == GROUP_BARRIER || group == GROUP_WAIT || group == GROUP_COLLECTIVE || group == GROUP_DATA ||
+	       group == GROUP_LOCK;
+}
+
+/* Then nothing is put together of that process, nor of those that have to do with it. */
+static bool calls_are_missing(const struct report *r)
+{
+	for (size_t i = 0; i < r->d->nsums; i++) {
+		const struct def_sum *sum = &r->d->sums[i];
+
+		if (sum->lost + sum->summed + sum->skipped && may_wait(group_of_role(r->d->probes[sum->probe].role)))
 			return true;
+	}
 	return false;
 }
 
 /* In calls of such kinds one waits; whether it did is not known. */
 static uint64_t may_have_waited(const struct report_thread *t)
 {
-	return t->likely_group[GROUP_BARRIER] + t->likely_group[GROUP_WAIT] + t->likely_group[GROUP_COLLECTIVE] +
-	       t->likely_group[GROUP_DATA] + t->likely_group[GROUP_LOCK];
+	uint64_t ns = 0;
+
+	for (enum group group = 0; group < GROUPS; group++)
+		ns += may_wait(group) ? t->likely_group[group] : 0;
+	return ns;
 }
 
-static void sum_up(struct queued *s, const struct report_thread *t)
+static void sum_up(struct queued *s, const struct report_thread *t, bool missing)
 {
 	const struct def_thread *thread = &s->d->threads[t->thread];
 	const struct own *own = &s->own[t->thread];
 	uint64_t queued = scheduling_queued(thread), run = scheduling_ran(thread), lasted = thread->observed,
 		 waited = own->waited, lost = 0;
 
-	if (is_lossy(s, t->process)) {
+	if (missing) {
 		if (waited < may_have_waited(t))
 			waited = may_have_waited(t);
 		s->lost[t->thread] = beyond(queued, run, waited, lasted);
@@ -197,10 +210,11 @@ static void sum_up(struct queued *s, const struct report_thread *t)
 static int end(void *state, struct report *r)
 {
 	struct queued *s = state;
+	bool missing = calls_are_missing(r);
 
 	for (size_t i = 0; i < r->nthreads; i++)
 		if (r->threads[i].thread < s->nthreads)
-			sum_up(s, &r->threads[i]);
+			sum_up(s, &r->threads[i], missing);
 	r->queue_lost = s->lost;
 	r->nqueue_lost = s->nthreads;
 	r->queue_lost_in = s->lost_in;
