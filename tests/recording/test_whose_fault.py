@@ -139,3 +139,44 @@ def test_calls_are_lost(tmp_path):
     told, seen = findings(tmp_path, ranks(TEAM) + text + f"end {end}\n", "slow_thread")
     assert [finding["tid"] for finding in told] == [LATE]
     assert not [finding for finding in seen["findings"] if finding["kind"] == "delay"]
+
+
+def stepping(late, other=False):
+    """(text, end): 120 steps of work and a meeting; after each eighth of them all write something, and begin the next
+    step after that. Rank 2 takes longer for each, or for none; or for the others than for those after the file."""
+    text, now = "", 1000
+    for step in range(120):
+        wrote = step and step % 8 == 0
+        if wrote:
+            text += "".join(call(tid, now, now + 20_000, "MPI_File_write_at", fh=7, site="job.c:60")
+                            for tid in range(1, TEAM + 1))
+            now += 20_000
+        more = late * (1 if not wrote or not other else 3)
+        comes = {tid: now + 5 * MS + (more if tid == LATE else 1000 * tid) for tid in range(1, TEAM + 1)}
+        now = max(comes.values()) + 10_000
+        text += "".join(call(tid, start, now, "MPI_Allreduce", site="job.c:40", **{"comm.id": 0}, count=1, datatype=1)
+                        for tid, start in comes.items())
+    return ranks(TEAM) + text + f"end {now}\n", now
+
+
+def test_one_trouble_is_told_once(tmp_path):
+    """Whatever came before: it is the same work, and the same that waits for it."""
+    text, end = stepping(5 * MS)
+    told, seen = findings(tmp_path, text)
+    finding, = told
+    assert finding["evidence"]["times"] == 119  # 105 after a meeting, 14 after the file
+    all_waits = sum(pair["waited_ns"] for pair in seen["wait_states"]["pairs"] if pair["for"]["tid"] == LATE)
+    assert 118.5 / 120 * all_waits < finding["weight_ns"] < 119.5 / 120 * all_waits
+    assert "after job.c:40 or job.c:60, before job.c:40" in finding["text"]
+    healed, _ = stepping(0)
+    assert abs(finding["gain_ns"] - (end - stepping(0)[1])) < 0.02 * end
+    cause, first = [each for each in seen["delays"]["causes"] if each["tid"] == LATE]
+    assert [each["event"] for each in cause["also_after"]] == ["GASP_MPI_FILE_WRITE_AT"]
+    assert (first["times"], first["also_after"]) == (1, [])
+    assert not findings(tmp_path, healed)[0]
+
+
+def test_other_work_before_the_same_meeting_is_told_apart(tmp_path):
+    """It takes far longer after each eighth step: what it does there is something else."""
+    told, _ = findings(tmp_path, stepping(5 * MS, other=True)[0])
+    assert [finding["evidence"]["times"] for finding in told] == [105, 14]

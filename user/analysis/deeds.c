@@ -144,9 +144,26 @@ static const char *called_label(const struct definitions *d, const struct called
 	return "?";
 }
 
-void deed_place(const struct definitions *d, const struct deed *deed, char *text, size_t room)
+/* " or b.c:20": the lines only. */
+static const char *or_after(const struct definitions *d, const struct called *also, size_t nalso, char *text,
+			    size_t room)
 {
-	char from[LABEL_ROOM], to[LABEL_ROOM];
+	char label[LABEL_ROOM];
+	size_t at = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < nalso && at < room; i++) {
+		const char *place = called_label(d, &also[i], label, sizeof(label));
+
+		at += snprintf(text + at, room - at, " or %.*s", (int)strcspn(place, " "), place);
+	}
+	return text;
+}
+
+void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
+		char *text, size_t room)
+{
+	char from[LABEL_ROOM], to[LABEL_ROOM], or[2 * LABEL_ROOM];
 	const char *after, *before;
 
 	if (deed->doing != DOING_WORK) {
@@ -156,21 +173,21 @@ void deed_place(const struct definitions *d, const struct deed *deed, char *text
 	}
 	after = called_label(d, &deed->after, from, sizeof(from));
 	before = called_label(d, &deed->before, to, sizeof(to));
+	or_after(d, also, nalso, or, sizeof(or));
 	if (deed->after.probe == NO_INDEX && deed->before.probe == NO_INDEX)
 		snprintf(text, room, "%s", "");
 	else if (deed->after.probe == NO_INDEX)
 		snprintf(text, room, "before %s", before);
 	else if (deed->before.probe == NO_INDEX)
 		snprintf(text, room, "after %s", after);
-	else if (!strcmp(after, before))
+	else if (!strcmp(after, before) && !nalso)
 		snprintf(text, room, "from one %s to the next", before);
 	else
-		snprintf(text, room, "after %.*s, before %s", (int)strcspn(after, " "), after, before);
+		snprintf(text, room, "after %.*s%s, before %s", (int)strcspn(after, " "), after, or, before);
 }
 
-static void put_called(struct json *j, const struct definitions *d, const char *key, const struct called *called)
+void put_called(struct json *j, const struct definitions *d, const struct called *called)
 {
-	json_key(j, key);
 	if (called->probe == NO_INDEX) {
 		json_null(j);
 		return;
@@ -187,9 +204,12 @@ void put_deed(struct json *j, const struct definitions *d, const struct deed *de
 
 	json_key_string(j, "does", doings[deed->doing]);
 	json_key_string(j, "inside", deed->inside == NO_INDEX ? NULL : d->probes[deed->inside].event);
-	put_called(j, d, "call", &deed->call);
-	put_called(j, d, "after", &deed->after);
-	put_called(j, d, "before", &deed->before);
+	json_key(j, "call");
+	put_called(j, d, &deed->call);
+	json_key(j, "after");
+	put_called(j, d, &deed->after);
+	json_key(j, "before");
+	put_called(j, d, &deed->before);
 }
 
 /* --- numbers ------------------------------------------------------------------ */

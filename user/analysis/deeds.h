@@ -63,7 +63,9 @@ void deed_text(const struct definitions *d, const struct deed *deed, uint64_t ns
 /* The same for a table: "computes", "outside", "is in GASP_MPI_SEND". */
 void deed_word(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room);
 /* "a.c:10 to a.c:20 in main": from one call to the next; or where the call is. */
-void deed_place(const struct definitions *d, const struct deed *deed, char *text, size_t room);
+/* also: other calls after which the same is done. */
+void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
+		char *text, size_t room);
 
 struct report;
 /* workers.c: between its shares of regions a thread that a runtime has made for them waits for the next one: that it
@@ -71,6 +73,8 @@ struct report;
 void workers_forget_idle(const struct report *r, struct deed *deed);
 
 struct json;
+/* null where there is none. */
+void put_called(struct json *j, const struct definitions *d, const struct called *called);
 /* Keys of the open object: does, inside, call, after, before. */
 void put_deed(struct json *j, const struct definitions *d, const struct deed *deed);
 

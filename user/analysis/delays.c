@@ -27,6 +27,7 @@
 #define WORTH_SHARE 100 /* a finding: one in so many of all threads' time */
 #define CHIEF_SHARE 5   /* and one in so many of all that is waited */
 #define FINDINGS_MOST 3
+#define ALSO_NAMED 2 /* of the calls that a deed begins after, beside the first */
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -72,23 +73,22 @@ static void suffer(struct suffered *who, uint64_t ns, bool passed_on)
 }
 
 /* Whoever waits, when, for this long in all of its wait. */
-static void note_worst(struct delay *delay, uint64_t since, uint32_t waiting, uint64_t ns)
+void delay_note_worst(struct delay *delay, const struct finding_instance *one)
 {
-	struct finding_instance one = { since, since + ns, waiting };
 	unsigned at = delay->nworst;
 
-	while (at && delay->worst[at - 1].end - delay->worst[at - 1].start < ns)
+	while (at && delay->worst[at - 1].end - delay->worst[at - 1].start < one->end - one->start)
 		at--;
 	if (at == WORST)
 		return;
 	if (delay->nworst < WORST)
 		delay->nworst++;
-	memmove(&delay->worst[at + 1], &delay->worst[at], (delay->nworst - 1 - at) * sizeof(one));
-	delay->worst[at] = one;
+	memmove(&delay->worst[at + 1], &delay->worst[at], (delay->nworst - 1 - at) * sizeof(*one));
+	delay->worst[at] = *one;
 }
 
-/* There are few such functions, mostly one. 0 or -ENOMEM. */
-static int see(struct delay *delay, uint32_t probe, uint64_t ns)
+/* There are few such functions, mostly one. */
+int delay_see(struct delay *delay, uint32_t probe, uint64_t ns)
 {
 	size_t i = 0;
 
@@ -103,35 +103,43 @@ static int see(struct delay *delay, uint32_t probe, uint64_t ns)
 	return 0;
 }
 
+struct suffered *delay_suffered_by(struct delay *delay, uint32_t thread)
+{
+	struct index_slot *slot = index_find(&delay->by_victim, thread);
+
+	if (!slot)
+		return NULL;
+	if (slot->value == INDEX_FREE) {
+		if (array_one_more(&delay->suffered, &delay->room, delay->nsuffered, sizeof(*delay->suffered)))
+			return NULL;
+		slot->value = delay->nsuffered;
+		delay->suffered[delay->nsuffered++] = (struct suffered){ .in = { NO_INDEX, NO_INDEX } };
+	}
+	return &delay->suffered[slot->value];
+}
+
 static int note(void *context, uint32_t deed, uint64_t ns, bool passed_on)
 {
 	struct delays *s = context;
 	struct delay *delay = delay_of(s, deed);
-	struct index_slot *slot = delay ? index_find(&delay->by_victim, s->waiting) : NULL;
-	struct suffered *suffered;
+	struct suffered *suffered = delay ? delay_suffered_by(delay, s->waiting) : NULL;
 
-	if (!slot)
+	if (!suffered)
 		return -ENOMEM;
-	if (slot->value == INDEX_FREE) {
-		if (array_one_more(&delay->suffered, &delay->room, delay->nsuffered, sizeof(*delay->suffered)) ||
-		    (s->waiting != delay->deed.thread && people_add(&delay->waiting, s->waiting)))
-			return -ENOMEM;
-		slot->value = delay->nsuffered;
-		delay->suffered[delay->nsuffered++] = (struct suffered){ .in = s->waits_in };
-	}
-	suffered = &delay->suffered[slot->value];
+	if (s->waiting != delay->deed.thread && !suffered_sum(suffered) && people_add(&delay->waiting, s->waiting))
+		return -ENOMEM;
 	suffer(suffered, ns, passed_on);
-	if (!passed_on)
+	if (!passed_on || suffered->in.probe == NO_INDEX)
 		suffered->in = s->waits_in;
 	suffer(&delay->all, ns, passed_on);
 	suffer(&s->all, ns, passed_on);
 	delay->blamed += (double)ns * ns;
-	note_worst(delay, s->since, s->waiting, ns);
+	delay_note_worst(delay, &(struct finding_instance){ s->since, s->since + ns, s->waiting });
 	if (delay->last != s->waits) {
 		delay->last = s->waits;
 		delay->waits++;
 	}
-	return see(delay, s->waits_in.probe, ns);
+	return delay_see(delay, s->waits_in.probe, ns);
 }
 
 /* It did that, until `end`, and waited before `start`. */
@@ -201,7 +209,7 @@ static void related(void *state, const struct relations_counts *counts, const st
 	s->counts = *counts;
 }
 
-static int by_time(const void *a, const void *b)
+int delays_by_time(const void *a, const void *b)
 {
 	const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
 
@@ -213,13 +221,32 @@ static int by_time(const void *a, const void *b)
 /* --- what it would give ---------------------------------------------------------- */
 
 /* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
-static void find_gain(const struct delays *s, struct report *r, const struct delay *delay, uint64_t most,
-		      struct finding *finding)
+static int find_gain(const struct delays *s, struct report *r, const struct delay *delay, uint64_t most,
+		     struct finding *finding)
 {
 	struct relief relief = deed_relief(&delay->deed, delay->deed.thread, &s->sites);
+	struct called *also = calloc(delay->nparts + 1, sizeof(*also));
 
+	if (!also)
+		return -ENOMEM;
+	for (size_t i = 1; i < delay->nparts; i++)
+		also[relief.nalso++] = delay->parts[i]->deed.after;
+	relief.also_after = also;
 	relief.most = most;
 	report_find_gain(r, &relief, finding);
+	free(also);
+	return 0;
+}
+
+/* "after a.c:10 or b.c:20, before a.c:30": where its parts begin. */
+static void delay_place(const struct delays *s, const struct delay *delay, char *text, size_t room)
+{
+	struct called also[ALSO_NAMED];
+	size_t count = 0;
+
+	for (size_t i = 1; i < delay->nparts && count < ALSO_NAMED; i++)
+		also[count++] = delay->parts[i]->deed.after;
+	deed_place(s->d, &delay->deed, also, count, text, room);
 }
 
 /* --- findings ------------------------------------------------------------------ */
@@ -279,8 +306,8 @@ static int find(struct delays *s, struct report *r)
 	unsigned found = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < s->nsorted && found < FINDINGS_MOST && !error; i++) {
-		const struct delay *delay = s->sorted[i];
+	for (size_t i = 0; i < s->ntold && found < FINDINGS_MOST && !error; i++) {
+		const struct delay *delay = s->told[i];
 		struct finding finding = { .kind = "delay",
 					   .event = NO_INDEX,
 					   .thread = delay->deed.thread,
@@ -299,16 +326,18 @@ static int find(struct delays *s, struct report *r)
 			continue; /* it waits for itself: for those who wait for it */
 		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 		finding.has_site = finding.site != NO_INDEX;
-		others = delay_others(s, r, delay);
+		others = delay_others_of_all(s, r, delay);
 		finding.test = delay->deed.doing == DOING_UNKNOWN ? NULL : delay_is_clear(s, delay, &others);
 		if (!finding.test || delay_is_taken(s, r, delay, &others))
 			continue;
-		find_gain(s, r, delay, others.mean, &finding);
+		error = find_gain(s, r, delay, others.mean, &finding);
+		if (error)
+			break;
 		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
 			continue;
 		found++;
 		deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
-		deed_place(s->d, &delay->deed, where, sizeof(where));
+		delay_place(s, delay, where, sizeof(where));
 		gain_text(r, &finding, condition(&others), "", gives, sizeof(gives));
 		how_long(s, delay, &others, lasts, sizeof(lasts));
 		error = report_add_finding(
@@ -346,10 +375,10 @@ static int end(void *state, struct report *r)
 	for (size_t i = 0; i < s->room; i++)
 		if (s->table[i] && delay_all(s->table[i]) && !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			s->sorted[s->nsorted++] = s->table[i];
-	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), by_time);
+	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), delays_by_time);
 	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10 &&
 			  unknown(s) <= suffered_sum(&s->all) / 2;
-	return find(s, r);
+	return delays_join(s, r) ?: find(s, r);
 }
 
 /* --- telling ------------------------------------------------------------------ */
@@ -357,6 +386,7 @@ static int end(void *state, struct report *r)
 /* The same by several threads is one row. */
 struct cause {
 	const struct deed *deed; /* of the one that is waited for most */
+	const struct delay *delay;
 	struct people who, waiting;
 	struct suffered all;
 	uint64_t most;   /* ns: of that one, */
@@ -386,26 +416,27 @@ static int by_deed(const void *a, const void *b)
 	const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
 	int order = deed_order(&x->deed, &y->deed);
 
-	return order ? order : by_time(a, b);
+	return order ? order : delays_by_time(a, b);
 }
 
 /* NULL: out of memory. */
 static struct cause *find_causes(const struct delays *s, size_t *count)
 {
-	struct delay **delays = malloc((s->nsorted + 1) * sizeof(*delays));
-	struct cause *causes = calloc(s->nsorted + 1, sizeof(*causes));
+	struct delay **delays = malloc((s->ntold + 1) * sizeof(*delays));
+	struct cause *causes = calloc(s->ntold + 1, sizeof(*causes));
 	size_t n = 0;
 	int error = delays && causes ? 0 : -ENOMEM;
 
 	if (!error) {
-		memcpy(delays, s->sorted, s->nsorted * sizeof(*delays));
-		qsort(delays, s->nsorted, sizeof(*delays), by_deed);
+		memcpy(delays, s->told, s->ntold * sizeof(*delays));
+		qsort(delays, s->ntold, sizeof(*delays), by_deed);
 	}
-	for (size_t i = 0; i < s->nsorted && !error; i++) {
+	for (size_t i = 0; i < s->ntold && !error; i++) {
 		const struct delay *delay = delays[i];
 
 		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
 			causes[n++] = (struct cause){ .deed = &delay->deed,
+						      .delay = delay,
 						      .most = delay_all(delay),
 						      .lasted = delay->lasted };
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
@@ -456,7 +487,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%s", text);
 		deed_word(s->d, cause->deed, cause->lasted, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		deed_place(s->d, cause->deed, text, sizeof(text));
+		delay_place(s, cause->delay, text, sizeof(text));
 		table_cell(&t, "%s", text);
 		table_cell(&t, "%s", printer_time(p, time, cause->all.direct));
 		table_cell(&t, "%s", printer_time(p, time, cause->all.passed_on));
@@ -480,6 +511,15 @@ static void print(void *state, const struct printer *p)
 	causes_free(causes, count);
 }
 
+static void put_also_after(struct json *j, const struct delays *s, const struct delay *delay)
+{
+	json_key(j, "also_after");
+	json_array(j);
+	for (size_t i = 1; i < delay->nparts; i++)
+		put_called(j, s->d, &delay->parts[i]->deed.after);
+	json_end_array(j);
+}
+
 static void put(void *state, const struct report *r, struct json *j)
 {
 	const struct delays *s = state;
@@ -489,13 +529,14 @@ static void put(void *state, const struct report *r, struct json *j)
 	json_key_uint(j, "passed_on_ns", s->all.passed_on);
 	json_key(j, "causes");
 	json_array(j);
-	for (size_t i = 0; i < s->nsorted; i++) {
-		const struct delay *delay = s->sorted[i];
+	for (size_t i = 0; i < s->ntold; i++) {
+		const struct delay *delay = s->told[i];
 		const struct deed *deed = &delay->deed;
 
 		json_object(j);
 		put_thread_ids(j, r, deed->thread);
 		put_deed(j, s->d, deed);
+		put_also_after(j, s, delay);
 		json_key_uint(j, "direct_ns", delay->all.direct);
 		json_key_uint(j, "passed_on_ns", delay->all.passed_on);
 		json_key_uint(j, "times", delay->times);
@@ -521,21 +562,30 @@ static void put(void *state, const struct report *r, struct json *j)
 	json_end_object(j);
 }
 
+void delay_free(struct delay *delay)
+{
+	if (!delay)
+		return;
+	people_free(&delay->waiting);
+	free(delay->by_victim.slots);
+	free(delay->suffered);
+	free(delay->seen);
+	free(delay->parts);
+	free(delay);
+}
+
 static void delays_free(void *state)
 {
 	struct delays *s = state;
 
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->room; i++) {
-		if (!s->table[i])
-			continue;
-		people_free(&s->table[i]->waiting);
-		free(s->table[i]->by_victim.slots);
-		free(s->table[i]->suffered);
-		free(s->table[i]->seen);
-		free(s->table[i]);
-	}
+	for (size_t i = 0; i < s->ntold; i++)
+		if (s->told[i]->parts)
+			delay_free(s->told[i]);
+	for (size_t i = 0; i < s->room; i++)
+		delay_free(s->table[i]);
+	free(s->told);
 	free(s->table);
 	pasts_free(s->pasts);
 	deeds_free(&s->deeds);

@@ -32,6 +32,8 @@ struct delay {
 	size_t nsuffered, room;
 	struct finding_seen *seen; /* in whose calls; ns */
 	size_t nseen, seen_room;
+	struct delay **parts; /* those that it is made of, the most first; NULL: it is one of the table */
+	size_t nparts;
 };
 
 struct delays {
@@ -44,6 +46,8 @@ struct delays {
 	size_t room;
 	struct delay **sorted; /* those for which somebody waited, the most first */
 	size_t nsorted;
+	struct delay **told; /* the same, as delays_join() has joined them */
+	size_t ntold;
 	struct suffered all;
 	uint64_t waits;
 	uint32_t waiting;       /* the thread that waits now, */
@@ -74,6 +78,22 @@ struct others {
 	double taken;                 /* ns: what was taken from each of them, on average */
 };
 
+/* delays_joined.c: makes s->told of s->sorted. 0 or -ENOMEM. */
+int delays_join(struct delays *s, const struct report *r);
+/* Of one of s->told. */
+struct others delay_others_of_all(const struct delays *s, const struct report *r, const struct delay *of);
+
+/* delays.c */
+int delays_by_time(const void *a, const void *b); /* of struct delay *, the most first */
+void delay_free(struct delay *delay);
+void delay_note_worst(struct delay *delay, const struct finding_instance *one);
+/* So long others waited in calls of that probe. 0 or -ENOMEM. */
+int delay_see(struct delay *delay, uint32_t probe, uint64_t ns);
+/* What this thread waits for it; a new one has waited in no call yet. NULL: out of memory. */
+struct suffered *delay_suffered_by(struct delay *delay, uint32_t thread);
+
+/* delays_clear.c */
+bool delay_takes_more(const struct delay *delay, const struct others *others);
 struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of);
 /* More than chance. */
 /* By which test that is so, for the reader; NULL: it may be chance. */

@@ -155,7 +155,7 @@ static uint64_t suffered_most(const struct delay *delay)
 	return most;
 }
 
-static bool takes_more(const struct delay *delay, const struct others *others)
+bool delay_takes_more(const struct delay *delay, const struct others *others)
 {
 	return mean_of(delay) > LONGER * others->mean;
 }
@@ -182,7 +182,7 @@ const char *delay_is_clear(const struct delays *s, const struct delay *delay, co
 
 	if (waits < EQUAL_WAITS && (same || delay->times >= OFTEN))
 		return NULL;
-	if (others->threads && !takes_more(delay, others))
+	if (others->threads && !delay_takes_more(delay, others))
 		return NULL;
 	if (!same)
 		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay) ? alone : NULL;

@@ -151,6 +151,8 @@ struct relief {
 	enum relieved what;
 	uint32_t inside;
 	struct called after, before;
+	const struct called *also_after; /* RELIEVE_WORK: after one of these, too */
+	size_t nalso;
 	uint64_t most; /* ns; UINT64_MAX: as long as it takes */
 	double less;   /* 0 to 1 */
 	const uint32_t *same_site;

@@ -8,6 +8,15 @@ static bool same_call(const struct relief *relief, struct called a, struct calle
 							   relief->same_site[a.site] == relief->same_site[b.site]));
 }
 
+static bool is_after(const struct relief *relief, const struct related_work *work)
+{
+	bool is = same_call(relief, relief->after, work->after);
+
+	for (size_t i = 0; i < relief->nalso && !is; i++)
+		is = same_call(relief, relief->also_after[i], work->after);
+	return is;
+}
+
 static bool has_site(const struct relief *relief, uint32_t site)
 {
 	return site < relief->nsites && relief->sites[site];
@@ -70,7 +79,7 @@ struct saved reliefs_of_work(const struct reliefs *reliefs, const struct related
 		if (relief->what == RELIEVE_TIME)
 			save(reliefs, &saved, i, of_times(relief, work->start, work->end));
 		else if (relief->what == RELIEVE_WORK && relief->inside == work->inside &&
-			 same_call(relief, relief->after, work->after) &&
+			 is_after(relief, work) &&
 			 same_call(relief, relief->before, work->before))
 			save(reliefs, &saved, i, of_all(relief, work->end - work->start));
 	}
