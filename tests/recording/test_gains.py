@@ -208,3 +208,35 @@ def test_who_is_sent_to_comes_late(tmp_path, how):
     """Large messages go when the receiver is there: who sends waits for it, too."""
     text, end = exchanges(True, how)
     assert near(gain(tmp_path, text, "delay"), end - exchanges(False, how)[1])
+
+
+def lock_beside(works, late):
+    """Two threads take one lock at the same time in each of 40 rounds, and hold it so long; then they meet a third one,
+    which comes as late: (text, end)."""
+    text, at = composed.threads(3), 1000
+    for _ in range(40):
+        first, second = at + 100 + works, at + 200 + 2 * works
+        text += call(1, at, at + 100, "pthread_mutex_lock", mutex=0x5000, site="lock.c:10")
+        text += call(1, first, first + 10, "pthread_mutex_unlock", mutex=0x5000, site="lock.c:20")
+        text += call(2, at + 10, first + 100, "pthread_mutex_lock", mutex=0x5000, site="lock.c:10")
+        text += call(2, second, second + 10, "pthread_mutex_unlock", mutex=0x5000, site="lock.c:20")
+        end = max(second + 1000, at + late) + 100
+        for tid, comes in (1, first + 100), (2, second + 100), (3, at + late):
+            text += call(tid, comes, end, "pthread_barrier_wait", barrier=0x10, site="lock.c:30")
+        at = end + 100
+    return text + f"end {at}\n", at
+
+
+@pytest.mark.parametrize("works, late, found", [
+    (MS // 2, 10 * MS, False),   # 2 % of all threads' time, and the third thread makes the round as long
+    (MS // 2, MS // 10, True),   # the same waits, and nobody else is waited for
+    (4 * MS, 10 * MS, True),     # it gains nothing, but is much
+])
+def test_a_lock_that_costs_the_run_nothing(tmp_path, works, late, found):
+    told = [each for each in report(tmp_path, lock_beside(works, late)[0])["findings"]
+            if each["kind"].startswith("lock_")]
+    assert len(told) == found
+    free = late > 2 * works
+    for finding in told:
+        assert (finding["gain_ns"] < MS) == free
+        assert ("would hardly be shorter: who waits for it would else wait for other threads" in finding["text"]) == free

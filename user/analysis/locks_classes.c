@@ -12,6 +12,8 @@
  *     the next one for longer than it was held: then not the work under it costs the time, but handing it on;
  *   - failed_tries: attempts that failed, and the time until the same thread's next, are 1 % of the time likewise,
  *     and there were at least 100 of them.
+ * What a simulation without the waits shows to gain less than 1 % of the run is no finding: who waits there would wait
+ * for others afterwards. But where it is a tenth of all threads' time it is told, and that.
  * Where calls of locks are not all on the timeline it says nothing.
  */
 #include "analysis/gains.h"
@@ -25,6 +27,7 @@
 #include "util/format.h"
 
 #define WORTH_SHARE 100 /* one in so many of the time of all threads */
+#define LARGE_SHARE 10  /* likewise: so much is told though it gains nothing */
 #define LEAST_CONTENDED 5
 #define CONVOY_LEAST 100
 #define CONVOY_PERCENT 95
@@ -404,6 +407,7 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	char label[LABEL_ROOM + 64], where[LABEL_ROOM], holder[4 * LABEL_ROOM], ns[FORMAT_SIZE], max[FORMAT_SIZE],
 		count[FORMAT_SIZE], way[100], gives[200];
 	size_t who = waiters(s, class);
+	bool idle;
 	int error;
 	struct finding finding = { .kind = is_convoy(of) ? "lock_convoy" : "lock_contention",
 				   .thread = thread ? thread->key.a : NO_INDEX,
@@ -420,7 +424,8 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 
 	finding.event = profile_event(r->profile, r->d, lock->probe);
 	error = find_gain(s, r, class, &finding);
-	if (error)
+	idle = finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE;
+	if (error || (idle && of[LOCK_WAIT] < r->wall / LARGE_SHARE))
 		return error;
 	gain_text(r, &finding, "if nobody had to wait for it", "; no more than that is to be gained", gives,
 		  sizeof(gives));
@@ -428,13 +433,14 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	return report_add_finding(
 		r, &finding,
 		"%zu thread%s waited %s in all (%.1f %% of the threads' time) for %s at %s: %s contended calls, the "
-		"longest %s%s%s; %.0f %% of the releases found somebody waiting already%s%s.",
+		"longest %s%s%s; %.0f %% of the releases found somebody waiting already%s%s%s.",
 		who, plural(who), format_time(ns, of[LOCK_WAIT]), 100.0 * of[LOCK_WAIT] / r->wall,
 		lock_label(s, lock, label, sizeof(label)),
 		site_label(s->d, site ? site->key.a : NO_INDEX, where, sizeof(where)),
 		format_count(count, of[LOCK_CONTENDED]), format_time(max, of[LOCK_WAIT_MAX]), holder,
 		on_its_way(of, way, sizeof(way)), of[LOCK_RELEASED] ? 100.0 * of[LOCK_HANDED] / of[LOCK_RELEASED] : 0,
-		is_convoy(of) ? ", and handing it on took longer than what was done under it: a convoy" : "", gives);
+		is_convoy(of) ? ", and handing it on took longer than what was done under it: a convoy" : "", gives,
+		idle ? ": who waits for it would else wait for other threads, which are not there any earlier" : "");
 }
 
 static int find_failed_tries(struct locks *s, struct report *r, uint32_t class)
