@@ -184,6 +184,8 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 	case KIND_SEND:
 	case KIND_RECV:
 	case KIND_EXCHANGE: {
+		if (sim->teller && posts_send_is_slow(facts, span))
+			sim->groups->slow_sends += span->end - span->start;
 		const struct def_comm *members = groups_members(sim, span);
 		struct place_key key = key_of(sim, facts, span, members);
 
@@ -615,6 +617,11 @@ static bool keep(struct sim *sim)
 			group->members[i].next = 0;
 	}
 	return true;
+}
+
+uint64_t groups_slow_sends(const struct sim *sim)
+{
+	return sim->groups->slow_sends;
 }
 
 void groups_close(struct sim *sim)

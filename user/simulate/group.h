@@ -93,6 +93,7 @@ struct groups {
 	struct place **last; /* by thread: the place of its last operation */
 	bool whole;          /* the first reading was done */
 	bool posts;          /* the first reading has told more than this (posts_note()): it cannot be left out */
+	uint64_t slow_sends; /* ns of sends that took long (posts_send_is_slow()) */
 	struct recent {      /* communicators, by a few bits of their values */
 		uint64_t value;
 		uint32_t model;

@@ -510,6 +510,10 @@ void posts_close(struct sim *sim);
 int posts_note(struct sim *sim, const struct span *span);
 /* Whether it wants to be fed with this operation. */
 bool posts_want(const struct sim *sim, const struct op *op);
+/* Has the send taken so long that it may have waited until its receiver was in any call? */
+bool posts_send_is_slow(const struct facts *facts, const struct span *span);
+/* ns of all of these, by the first reading. group.c */
+uint64_t groups_slow_sends(const struct sim *sim);
 /* What the operation tells others, and that it has to be found out what it waits for. 0 or -ENOMEM. */
 int posts_feed(struct sim *sim, struct op *op, const struct span *span);
 void posts_settle(struct sim *sim);

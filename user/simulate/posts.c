@@ -13,7 +13,8 @@
  *
  * Some networks need the target's own help: an access waits until that one enters any call of the runtime. Only small
  * accesses that take long are asked for that, and only if there are some in a recording is it kept when each was in a
- * call.
+ * call. So it is with sends, whose message goes through memory that both share until the receiver takes it out, in
+ * whatever call it is: where all that take long are a hundredth of the run.
  *
  * Where a variable is, the same address says. The same variable may lie at different addresses in two processes, but
  * at the same place within a page: that is compared.
@@ -25,6 +26,7 @@
 
 #define SUSPECT 20000 /* ns: a small access to memory of somebody who can attend to it does not take so long */
 #define SMALL 4096    /* bytes: nor does it take so long because of them */
+#define SLOW_SHARE 100
 
 /* What the operation tells others; NULL: out of memory. */
 static struct post *post_of(struct op *op)
@@ -196,6 +198,19 @@ static bool is_suspect(const struct facts *facts, const struct span *span)
 	       span->end >= span->start + SUSPECT;
 }
 
+bool posts_send_is_slow(const struct facts *facts, const struct span *span)
+{
+	return facts->kind == KIND_SEND && !facts->begins && !facts->sync && span->end >= span->start + SUSPECT;
+}
+
+/* Is it to be kept when each is in a call? For sends only where they take long enough to matter. */
+static bool watches(const struct sim *sim)
+{
+	uint64_t run = sim->d->run.end > sim->d->run.start ? sim->d->run.end - sim->d->run.start : 0;
+
+	return sim->posts->watch || groups_slow_sends(sim) > run / SLOW_SHARE;
+}
+
 static struct post_key presence(uint32_t process, uint32_t model)
 {
 	return (struct post_key){ .model = model, .process = process };
@@ -286,7 +301,7 @@ static int feed_signal(struct sim *sim, struct op *op, const struct span *span, 
 
 bool posts_want(const struct sim *sim, const struct op *op)
 {
-	return op->facts->signal || (sim->posts->watch && op->kind != KIND_ALONE);
+	return op->facts->signal || (op->kind != KIND_ALONE && watches(sim));
 }
 
 int posts_feed(struct sim *sim, struct op *op, const struct span *span)
@@ -294,18 +309,22 @@ int posts_feed(struct sim *sim, struct op *op, const struct span *span)
 	uint32_t process = sim->d->threads[op->thread].process, target = NO_INDEX;
 	struct posts *posts = sim->posts;
 	struct pending what = { 0 };
+	bool watch = watches(sim);
 	int error = 0;
 
 	if (sim->misses_posts || sim->processes[process].lossy) {
 		sim->counts.untold += op->facts->signal != SIGNAL_NONE;
 		return 0;
 	}
-	if (posts->watch)
+	if (watch)
 		error = feed_presence(posts, op, process);
 	if (!error && span_returned(span))
 		error = feed_signal(sim, op, span, process, &target, &what);
-	if (!error && posts->watch && target != NO_INDEX && target != process && is_suspect(op->facts, span) &&
-	    moves_little(op)) {
+	if (op->send && posts_send_is_slow(op->facts, span))
+		target = op->send->partner;
+	else if (!is_suspect(op->facts, span) || !moves_little(op))
+		target = NO_INDEX;
+	if (!error && watch && target != NO_INDEX && target != process) {
 		struct post_key key = presence(target, op->facts->model);
 
 		what.presence = posts_list_at(posts, &key, &error);
