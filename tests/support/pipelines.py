@@ -2,8 +2,8 @@
 """Jobs of messages, played step by step, so that how long they run is known, sick and healed.
 
 A rank is a generator of steps: ("work", ns), ("send", to, tag, line), ("recv", source, tag, line), ("probe", line),
-("meet", line). A receive and a probe wait for a message; source None: whatever comes first, and the step's result is
-who sent it. A send is over at once; or, where the messages are `slow`, not before its receiver is in any call of the
+("irecv", source, tag, request, line), ("waitany", requests, line), ("meet", line). A receive and a probe wait for a message; source None: whatever comes first, and the step's result is
+who sent it; that of a wait for any of several requests is its place among these. A send is over at once; or, where the messages are `slow`, not before its receiver is in any call of the
 runtime: so it is where a message goes through memory that both share, and the receiver takes it out. Times are ns.
 """
 import heapq
@@ -20,6 +20,7 @@ class Played:
         self.ranks, self.count = ranks, len(ranks)
         self.calls = [None] * self.count  # in which step each is, since when
         self.arrived = [[] for _ in ranks]  # (source, tag), in their order
+        self.posted = [{} for _ in ranks]  # by request: (source, tag)
         self.met = []
         self.events = [(1000 + rank, rank, None) for rank in range(self.count)]
         while self.events:
@@ -45,12 +46,15 @@ class Played:
         if step[0] == "send":
             _, to, tag, _ = step
             self.arrived[to].append((rank, tag))
-            if self.calls[to] and self.calls[to][0][0] in ("recv", "probe"):
+            if self.calls[to] and self.calls[to][0][0] in ("recv", "probe", "waitany"):
                 self.take(now, to)
             if not self.slow or self.calls[to]:
                 self.end(now, rank)
-        elif step[0] in ("recv", "probe"):
+        elif step[0] in ("recv", "probe", "waitany"):
             self.take(now, rank)
+        elif step[0] == "irecv":
+            self.posted[rank][step[3]] = step[1:3]
+            self.end(now, rank)
         elif step[0] == "meet":
             self.met.append(rank)
             if len(self.met) == self.count:
@@ -61,6 +65,15 @@ class Played:
     def take(self, now, rank):
         """What a receive or a probe waits for may be there."""
         step, _ = self.calls[rank]
+        if step[0] == "waitany":
+            for message in self.arrived[rank]:
+                for place, request in enumerate(step[1]):
+                    if self.posted[rank].get(request) == message:
+                        del self.posted[rank][request]
+                        self.arrived[rank].remove(message)
+                        self.end(now, rank, place)
+                        return
+            return
         wanted = step[1] if step[0] == "recv" else None
         for message in self.arrived[rank]:
             if wanted in (None, message[0]) and (step[0] == "probe" or step[2] in (None, message[1])):
@@ -81,6 +94,12 @@ class Played:
         elif step[0] == "probe":
             self.text += call(rank + 1, start, end, "MPI_Probe", source=-1, tag=-1, site=site, **{
                 "comm.id": 0, "status.source": message[0], "status.tag": message[1]})
+        elif step[0] == "irecv":
+            self.text += call(rank + 1, start, end, "MPI_Irecv", source=step[1], tag=step[2], request=step[3], site=site,
+                              **{"comm.id": 0})
+        elif step[0] == "waitany":
+            self.text += call(rank + 1, start, end, "MPI_Waitany", count=len(step[1]), index=message, site=site, **{
+                f"array_of_requests.{place}": request for place, request in enumerate(step[1])})
         else:
             self.text += call(rank + 1, start, end, "MPI_Barrier", site=site, **{"comm.id": 0, "comm.rank": rank})
         self.calls[rank] = (("over",), start)  # in it until its end
@@ -118,3 +137,27 @@ def server(slow, looks_up, clients=2, asks=150, works=5_000_000, quick=300_000):
             yield "send", 0, 2 if number % 4 == me % 4 else 1, 14
             yield "recv", 0, 7, 15
     return Played([serve()] + [ask(me) for me in range(1, clients + 1)], slow)
+
+
+def gathering(slow, late, ranks=4, rounds=60, works=3_000_000, uses=500_000):
+    """Rank 0 uses what the others send in the order in which it comes; the last of them works for `late` times as
+    long."""
+    def gather():
+        for _ in range(rounds):
+            left = {}
+            for other in range(1, ranks):
+                left[other] = 0x700 + other
+                yield "irecv", other, 0, left[other], 9
+            for _ in range(1, ranks):
+                requests = [left.get(other, 0x2c) for other in range(1, ranks)]
+                place = yield "waitany", requests, 10
+                del left[place + 1]
+                yield "work", uses
+            yield "meet", 12
+
+    def give(me):
+        for _ in range(rounds):
+            yield "work", works * (late if me == ranks - 1 else 1) + 1000 * me
+            yield "send", 0, 0, 11
+            yield "meet", 12
+    return Played([gather()] + [give(me) for me in range(1, ranks)], slow)

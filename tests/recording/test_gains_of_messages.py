@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What findings on jobs of messages say that the run would be shorter by, against the same job played without the
+trouble: a wavefront, a server, one that takes what comes first. And the twins are silent."""
+import pytest
+
+import pipelines
+from waits import report
+
+pytestmark = pytest.mark.files
+MS = 1_000_000
+SLOW = pytest.mark.parametrize("slow", [False, True], ids=["at once", "when the receiver is in a call"])
+
+
+def delays(tmp_path, played, tid=None):
+    return [each for each in report(tmp_path, played.text)["findings"]
+            if each["kind"] == "delay" and tid in (None, each["tid"])]
+
+
+def near(seen, really):
+    return abs(seen - really) <= 0.25 * really
+
+
+@SLOW
+def test_a_wavefront(tmp_path, slow):
+    """Rank 1 is slow on both ways, up and down: two lines, and together they are what it would give."""
+    sick, healed = pipelines.sweep(slow, 2), pipelines.sweep(slow, 1)
+    found = delays(tmp_path, sick)
+    assert [each["tid"] for each in found] == [2, 2]
+    assert {line for each in found for line in (23, 28) if f"after job.c:{line}" in each["text"]} == {23, 28}
+    assert near(sum(each["gain_ns"] for each in found), sick.ended - healed.ended)
+    assert not delays(tmp_path, healed)
+
+
+@SLOW
+def test_a_server(tmp_path, slow):
+    """Some of its answers take long. Nobody does the like, so it is told what it would give if they took no time."""
+    sick, healed = pipelines.server(slow, 12 * MS), pipelines.server(slow, 300_000)
+    found, = delays(tmp_path, sick)
+    assert found["tid"] == 1 and near(found["gain_ns"], sick.ended - healed.ended)
+    assert not delays(tmp_path, pipelines.server(slow, 30_000, quick=30_000))
+
+
+@SLOW
+def test_who_takes_what_comes_first(tmp_path, slow):
+    sick, healed = pipelines.gathering(slow, 3), pipelines.gathering(slow, 1)
+    found, = delays(tmp_path, sick, tid=4)
+    assert near(found["gain_ns"], sick.ended - healed.ended)
+    assert not delays(tmp_path, healed, tid=4)
