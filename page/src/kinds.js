@@ -10,6 +10,10 @@ export const kinds = {
     'Look at what the late one does there (Where): more than the others, or slower. The call behind it is what it ' +
       'comes late to, and not at fault. The links show the longest waits: look at the lane of the late one at that time.',
   ],
+  changing_imbalance: [
+    'In each step another one is late',
+    'The work is even in all, and uneven in each step: divide each step evenly, or meet less often, so that it evens out.',
+  ],
   slow_thread: [
     'One thread makes the others wait',
     'It waits less than all others: it has more to do, or is slower. See what it does between its calls.',

@@ -46,3 +46,33 @@ def test_who_takes_what_comes_first(tmp_path, slow):
     found, = delays(tmp_path, sick, tid=4)
     assert near(found["gain_ns"], sick.ended - healed.ended)
     assert not delays(tmp_path, healed, tid=4)
+
+
+def by_turns(tmp_path, works, **more):
+    """Four ranks meet after each of 60 steps: (findings, the time)."""
+    def rank(me):
+        for step in range(60):
+            yield "work", works(me, step)
+            yield "meet", 40
+    played = pipelines.Played([rank(me) for me in range(4)])
+    told = [each for each in report(tmp_path, played.text)["findings"] if each["kind"] in ("delay", "changing_imbalance")]
+    return told, played.ended
+
+
+def test_another_one_is_late_in_each_step(tmp_path):
+    """All have the same to do, but never at the same time."""
+    (found,), sick = by_turns(tmp_path, lambda me, step: (7 if step % 4 == me else 3) * MS)
+    none, healed = by_turns(tmp_path, lambda me, step: 4 * MS)
+    assert not none and found["kind"] == "changing_imbalance"
+    assert {one["rank"] for one in found["culprits"]} == {0, 1, 2, 3} == {one["rank"] for one in found["victims"]}
+    assert near(found["gain_ns"], sick - healed)
+    assert found["places"] == ["job.c:40"]
+
+
+@pytest.mark.parametrize("works", [
+    lambda me, step: (400 + (me * 7 + step * 13) % 80) * MS // 100,           # a tenth more or less: as machines are
+    lambda me, step: (60 if (me, step) in ((1, 9), (2, 33)) else 4) * MS,     # two accidents
+    lambda me, step: (7 if me == 2 or step % 40 == me else 3) * MS,           # it is nearly always the same one
+], ids=["noise", "accidents", "one of them"])
+def test_nobody_is_late_by_turns(tmp_path, works):
+    assert not [each for each in by_turns(tmp_path, works)[0] if each["kind"] == "changing_imbalance"]

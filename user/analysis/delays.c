@@ -378,7 +378,7 @@ static int end(void *state, struct report *r)
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), delays_by_time);
 	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10 &&
 			  unknown(s) <= suffered_sum(&s->all) / 2;
-	return delays_join(s, r) ?: find(s, r);
+	return delays_join(s, r) ?: find(s, r) ?: delays_find_turns(s, r);
 }
 
 /* --- telling ------------------------------------------------------------------ */
@@ -586,6 +586,8 @@ static void delays_free(void *state)
 	for (size_t i = 0; i < s->room; i++)
 		delay_free(s->table[i]);
 	free(s->told);
+	delay_free(s->turns);
+	people_free(&s->by_turns);
 	free(s->table);
 	pasts_free(s->pasts);
 	deeds_free(&s->deeds);

@@ -48,6 +48,8 @@ struct delays {
 	size_t nsorted;
 	struct delay **told; /* the same, as delays_join() has joined them */
 	size_t ntold;
+	struct people by_turns; /* who is late in turns: of a finding */
+	struct delay *turns;    /* all that these do; NULL: nobody is */
 	struct suffered all;
 	uint64_t waits;
 	uint32_t waiting;       /* the thread that waits now, */
@@ -80,8 +82,13 @@ struct others {
 
 /* delays_joined.c: makes s->told of s->sorted. 0 or -ENOMEM. */
 int delays_join(struct delays *s, const struct report *r);
+/* The parts, the first of which gives it its name, as one. To be freed by delay_free(); NULL: out of memory. */
+struct delay *delays_sum(const struct delays *s, struct delay *const *parts, size_t count);
 /* Of one of s->told. */
 struct others delay_others_of_all(const struct delays *s, const struct report *r, const struct delay *of);
+
+/* delays_turns.c: adds a finding where in each step another one is late. 0 or -ENOMEM. */
+int delays_find_turns(struct delays *s, struct report *r);
 
 /* delays.c */
 int delays_by_time(const void *a, const void *b); /* of struct delay *, the most first */

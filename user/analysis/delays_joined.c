@@ -94,8 +94,7 @@ static int add_delay(struct delay *to, const struct delay *from, uint32_t nthrea
 	return error;
 }
 
-/* The parts, the first of which gives it its name, as one. NULL: out of memory. */
-static struct delay *join(const struct delays *s, struct delay *const *parts, size_t count)
+struct delay *delays_sum(const struct delays *s, struct delay *const *parts, size_t count)
 {
 	struct delay *joined = calloc(1, sizeof(*joined));
 	int error = joined ? 0 : -ENOMEM;
@@ -168,7 +167,7 @@ int delays_join(struct delays *s, const struct report *r)
 		count = next - first;
 		while (count && !error) {
 			size_t taken = take_first(s, r, list + first, &count, parts);
-			struct delay *one = taken == 1 ? parts[0] : join(s, parts, taken);
+			struct delay *one = taken == 1 ? parts[0] : delays_sum(s, parts, taken);
 
 			if (one)
 				s->told[s->ntold++] = one;

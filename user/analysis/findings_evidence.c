@@ -31,6 +31,10 @@ struct basis {
 
 static const struct basis bases[] = {
 	{ .kind = "delay", .how = "statistical", .level = THREE_ERRORS }, /* delays_clear.c has the tests */
+	{ .kind = "changing_imbalance",
+	  .how = "statistical",
+	  .test = "it differs by a quarter of its mean, in many steps; nobody is waited for by twice its share; even "
+		  "work would give 5 % of the run" },
 	{ .kind = "slow_thread",
 	  .how = "statistical",
 	  .test = "its mean wait is shorter than that of the others by 3 standard errors",
