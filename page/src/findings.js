@@ -26,7 +26,7 @@ const OF_CALLS = new Set([
 ]);
 
 /** Kinds whose gain is what even shares of the time would give: no more than that can come of it. */
-const BOUNDS = new Set(['uneven_region', 'short_regions', 'serial_code']);
+const BOUNDS = new Set(['uneven_region', 'short_regions', 'small_chunks', 'serial_code']);
 
 /** Kinds whose time is not what could be saved. */
 const GAINLESS = {

@@ -53,6 +53,10 @@ export const kinds = {
     'The shares of a parallel region are uneven',
     `Divide the loop that begins at ${line} otherwise (schedule, smaller pieces), or see why the last one has more.`,
   ],
+  small_chunks: [
+    'A loop is handed out in too small pieces',
+    `Give the loop of the region at ${line} a larger chunk size, or a static or guided schedule.`,
+  ],
   short_regions: [
     'A parallel region is too short to be worth it',
     'Join it with its neighbours, or let one thread do it.',

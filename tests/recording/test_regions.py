@@ -334,3 +334,31 @@ def test_a_job_without_regions_has_no_such_section(tmp_path):
     assert "Regions" not in gaspbpf.run("report", recording).stdout
     asked = gaspbpf.run("report", "--section", "regions", recording)
     assert asked.returncode == 0 and "Regions of several threads: this recording has nothing of it." in asked.stdout
+
+
+def dynamic(pieces, iterations=1200, takes=200, asks=400, floor=0):
+    """Two threads share the iterations of a loop, ten times; to ask for a piece takes them so long: (text, end)."""
+    text, at = f"floor {floor}\n" * bool(floor) + threads(2), 1000
+    for _ in range(10):
+        inside, ends, begun = "", {}, at
+        for tid in (1, 2):
+            now = begun + 20 * tid
+            for piece in range(pieces // 2 + 1):
+                more = piece < pieces // 2
+                inside += call(tid, now, now + asks, "GOMP_loop_dynamic_next", depth=3 - tid, more=int(more))
+                now += asks + (takes * iterations // pieces if more else 0)
+            ends[tid] = now + 10
+        at = max(ends.values()) + 50
+        text += region(begun, at, [(tid, begun + 10 * tid, ends[tid]) for tid in (1, 2)], inside=inside)
+        at += 1000
+    return text + f"end {at}\n", at
+
+
+def test_pieces_of_a_loop_that_are_too_small(tmp_path):
+    sick, healed = dynamic(1200), dynamic(12)
+    _, (found,) = report(tmp_path, sick[0], {"small_chunks"})
+    assert found["event"] == "GASP_OMP_LOOP_NEXT" and found["places"] == ["omp.c:10"]
+    assert abs(found["gain_ns"] - (sick[1] - healed[1])) < 0.25 * (sick[1] - healed[1])
+    assert "12,000 of them, with 200 ns of work each on average, and to ask for one takes 400 ns" in found["text"]
+    for twin in (healed[0], dynamic(1200, takes=2000, iterations=1200)[0], dynamic(1200, floor=390)[0]):
+        assert not report(tmp_path, twin, {"small_chunks"})[1]

@@ -41,7 +41,8 @@ static bool may_be_symptom(const struct finding *f)
 static bool is_of_its_event(const struct finding *f)
 {
 	static const char *const kinds[] = { "lock_contention", "lock_convoy",   "failed_tries",  "churn",
-					     "small_messages",  "uneven_region", "short_regions", NULL };
+					     "small_messages",  "uneven_region", "short_regions", "small_chunks",
+					     NULL };
 
 	return is_one_of(f->kind, kinds);
 }

@@ -39,7 +39,8 @@ struct region_facts {
 struct open_share {
 	struct open_share *next; /* of the thread: the one around it; or free */
 	struct open_region *in;  /* NULL: not known */
-	uint64_t start, waits, locks, single, chunks;
+	uint64_t start, waits, locks, single, chunks, asks, asking;
+	uint32_t chunk; /* probe */
 	uint64_t alone; /* since when the thread runs a block by itself; UNKNOWN: it does not */
 	/* Of the thread, around it. */
 	unsigned waiting;
@@ -362,6 +363,9 @@ static int end_share(struct regions *s, const struct span *span)
 		.locks = share->locks,
 		.single = share->single,
 		.chunks = share->chunks,
+		.asks = share->asks,
+		.asking = share->asking,
+		.chunk = share->chunk,
 	};
 	return 0;
 }
@@ -428,6 +432,11 @@ static int event(void *state, const struct definitions *d, const struct event *e
 	if (!t->share || starts)
 		return 0;
 	t->share->chunks += facts->chunk && is_yes(s, facts, span);
+	if (facts->chunk) {
+		t->share->asks++;
+		t->share->asking += span->end - span->start;
+		t->share->chunk = span->probe;
+	}
 	if (facts->chosen && is_yes(s, facts, span))
 		t->share->alone = event->time;
 	return 0;

@@ -35,6 +35,7 @@ struct region_sums {
 	uint64_t waits, locks;    /* in the shares, in calls that wait: for others, or messages; for a lock */
 	uint64_t single;          /* in blocks that one thread of the team runs */
 	uint64_t chunks;          /* pieces of loops that were handed out */
+	uint64_t asks, asking;    /* calls that ask for one, and ns in them */
 	uint64_t least_threads, most_threads;
 };
 
@@ -44,6 +45,7 @@ struct region {
 	uint32_t probe;         /* of the call that begins it */
 	uint32_t share;         /* probe of its shares; NO_INDEX: none was seen */
 	uint64_t function;      /* what the shares call, as far as they say; 0 */
+	uint32_t chunk;         /* probe of a call that asks for pieces of a loop in it; NO_INDEX: none was seen */
 	uint32_t row;           /* at last */
 	struct region_sums sums;
 	struct finding_instance worst[REGIONS_WORST]; /* waits at its end, the longest first */
@@ -144,7 +146,8 @@ struct regions {
 /* One that is over. */
 struct done_share {
 	uint32_t thread;
-	uint64_t start, end, waits, locks, single, chunks;
+	uint64_t start, end, waits, locks, single, chunks, asks, asking;
+	uint32_t chunk; /* probe of a call that asks for one; where there were asks */
 };
 
 /* A region that is over. */
@@ -199,6 +202,10 @@ double region_imbalance(const struct region_sums *sums);
 const struct region_member *region_last(const struct regions *s, uint32_t region);
 /* The members of that region begin here, the most often last first; *count: how many. */
 const struct region_member *region_members(const struct regions *s, uint32_t region, size_t *count);
+
+/* regions_chunks.c: are its loops handed out in too small pieces? */
+bool region_chunks_are_small(const struct regions *s, const struct report *r, const struct region *region);
+int region_tell_chunks(const struct regions *s, struct report *r, const struct region *region);
 
 /* regions_print.c */
 void regions_print(void *state, const struct printer *p);

@@ -34,7 +34,8 @@ int region_number(struct regions *s, uint32_t process, const struct span *span, 
 	if (!slot)
 		return -ENOMEM;
 	s->regions[s->nregions] = (struct region){
-		.process = process, .site = site, .probe = span->probe, .share = NO_INDEX
+		.process = process, .site = site, .probe = span->probe, .share = NO_INDEX,
+		.chunk = NO_INDEX
 	};
 	*region = slot->value = s->nregions++;
 	return 0;
@@ -128,6 +129,9 @@ static int judge(struct regions *s, uint32_t number, const struct region_time *t
 		sums->locks += one->locks;
 		sums->single += one->single;
 		sums->chunks += one->chunks;
+		sums->asks += one->asks;
+		sums->asking += one->asking;
+		region->chunk = one->asks ? one->chunk : region->chunk;
 	}
 	for (size_t i = 0; i < n; i++)
 		sums->waited += last->end - time->done[i].end;

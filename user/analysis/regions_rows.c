@@ -137,6 +137,8 @@ static void add_sums(struct region_sums *to, const struct region_sums *from)
 	to->locks += from->locks;
 	to->single += from->single;
 	to->chunks += from->chunks;
+	to->asks += from->asks;
+	to->asking += from->asking;
 }
 
 /* Order in which the regions of a row stand together. */
@@ -414,7 +416,9 @@ static int find_of_rows(const struct regions *s, struct report *r)
 		const struct region_row *row = &s->rows[i];
 		const struct region *region = worst_of(s, row);
 
-		if (is_short(s, region, worth))
+		if (region_chunks_are_small(s, r, region))
+			error = region_tell_chunks(s, r, region);
+		else if (is_short(s, region, worth))
 			error = tell_short(s, r, row, region);
 		else if (is_uneven(s, region, worth))
 			error = tell_uneven(s, r, row, region);
