@@ -180,3 +180,34 @@ def test_other_work_before_the_same_meeting_is_told_apart(tmp_path):
     """It takes far longer after each eighth step: what it does there is something else."""
     told, _ = findings(tmp_path, stepping(5 * MS, other=True)[0])
     assert [finding["evidence"]["times"] for finding in told] == [105, 14]
+
+
+def grid(late):
+    """Two rows of two ranks: each step they meet in their row, each 20th in their column, too. Rank 3 takes longer."""
+    text, now = ranks(TEAM), [1000] * TEAM
+    for step in range(400):
+        for rank in range(TEAM):
+            now[rank] += 5 * MS + (late if rank == 3 else 0)
+        groups = [((0, 1), 5, 7), ((2, 3), 6, 7)] + [((0, 2), 8, 8), ((1, 3), 9, 8)] * (step % 20 == 19)
+        for members, comm, line in groups:
+            end = max(now[rank] for rank in members) + 1000
+            for place, rank in enumerate(members):
+                text += call(rank + 1, now[rank], end, "MPI_Allreduce", site=f"rows.c:{line}", count=1, datatype=1,
+                             **{"comm.id": comm, "comm.rank": place, "comm": 0x500 + comm})
+                now[rank] = end
+    comms = "".join(f"comm {rank + 1} {0x500 + comm} 0 {comm} {' '.join(map(str, members))}\n"
+                    for members, comm in (((0, 1), 5), ((2, 3), 6), ((0, 2), 8), ((1, 3), 9)) for rank in members)
+    return text + comms + f"end {max(now)}\n"
+
+
+def test_who_was_in_step_long_ago(tmp_path):
+    """One row is told far ahead of the other, and both were in step 20 meetings ago: all waiting is for rank 3."""
+    told, seen = findings(tmp_path, grid(3 * MS))
+    waited = sum(pair["waited_ns"] for pair in seen["wait_states"]["pairs"])
+    assert waited >= 400 * 3 * MS + 2 * 399 * 3 * MS
+    assert {finding["tid"] for finding in told} == {4}
+    causes = {}
+    for cause in seen["delays"]["causes"]:
+        causes[cause["tid"]] = causes.get(cause["tid"], 0) + cause["direct_ns"] + cause["passed_on_ns"]
+    assert causes[4] >= 0.99 * waited
+    assert not findings(tmp_path, grid(0))[0]
