@@ -35,8 +35,11 @@
 #define CHAIN_MOST 32          /* who waits for who waits for ... */
 #define CAUSES_MOST 64         /* of one wait */
 #define ORIGINS_MOST 8         /* that are kept of it */
-#define MESSAGES_KEPT 4        /* the last ones of each two threads */
-#define MEETINGS_KEPT 32       /* the last ones of each thread; a power of two */
+#define MESSAGES_ROOM 4        /* of each two threads, at first: more where one of them is far ahead */
+#define MESSAGES_MOST 4096
+#define MEETINGS_BACK 32   /* of each thread, before a wait: so many are looked at */
+#define MEETINGS_ROOM 64   /* of each thread, at first: likewise. Powers of two */
+#define MEETINGS_MOST 8192
 #define KNOWN_SHARE 95         /* percent of a past: to be compared */
 
 /* Whom a wait comes from: the most of it. */
@@ -67,16 +70,18 @@ struct past {
 	struct piece *pieces; /* a ring: the n-th is at (first + n) & (room - 1) */
 	size_t first, count, room;
 	uint64_t present; /* ns: what it did until then is known */
-	struct attended attended[MEETINGS_KEPT];
+	struct attended *attended; /* a ring: the n-th is at n & (attended_room - 1) */
 	uint64_t nattended;
+	size_t attended_room;
 };
 
-/* When two threads left a message behind: their last ones, the latest first. The thread that is asked about may be
+/* When two threads left a message behind: their last ones. The thread that is asked about may be
  * behind. */
 struct met {
-	struct {
+	struct met_at {
 		uint64_t low, high; /* ns: of the thread with the lower index, and of the other */
-	} at[MESSAGES_KEPT];
+	} * at;
+	size_t count, room;
 };
 
 /* Whom one wait comes from, while that is found. */
@@ -98,6 +103,7 @@ struct pasts {
 	struct met *met;
 	size_t nmet, met_room;
 	uint64_t meetings;
+	uint64_t needed; /* ns: all threads' present is not before, as of when it was looked for last */
 	/* What is compared: the same deeds of different threads have one kind. */
 	struct deeds kinds;
 	uint32_t *kind_of; /* by deed: 1 + kind; 0: not known yet */
@@ -142,7 +148,10 @@ void pasts_free(struct pasts *p)
 		while (p->all[i].count)
 			forget_first(&p->all[i]);
 		free(p->all[i].pieces);
+		free(p->all[i].attended);
 	}
+	for (size_t i = 0; i < p->nmet; i++)
+		free(p->met[i].at);
 	deeds_free(&p->kinds);
 	free(p->kind_of);
 	free(p->more);
@@ -154,14 +163,18 @@ void pasts_free(struct pasts *p)
 
 /* --- feeding ------------------------------------------------------------------ */
 
+static void find_needed(struct pasts *p)
+{
+	p->needed = UINT64_MAX;
+	for (size_t i = 0; i < p->count; i++)
+		if (p->all[i].present && p->all[i].present < p->needed)
+			p->needed = p->all[i].present;
+}
+
 static void forget_old(struct pasts *p, struct past *past)
 {
-	uint64_t needed = UINT64_MAX;
-
-	for (size_t i = 0; i < p->count; i++)
-		if (p->all[i].present && p->all[i].present < needed)
-			needed = p->all[i].present;
-	while (past->count > BACK_MOST && piece_at(past, BACK_MOST)->end <= needed)
+	find_needed(p);
+	while (past->count > BACK_MOST && piece_at(past, BACK_MOST)->end <= p->needed)
 		forget_first(past);
 	for (size_t i = 0; past->count > PIECES_MOST / 2 && i < PIECES_MOST / 2 && past->room == PIECES_MOST; i++)
 		forget_first(past);
@@ -218,6 +231,35 @@ int past_did(struct pasts *p, uint32_t deed, uint64_t start, uint64_t end)
 	return put(p, p->deeds->all[deed].thread, &piece);
 }
 
+static struct attended *attended_at(const struct past *past, uint64_t n)
+{
+	return &past->attended[n & (past->attended_room - 1)];
+}
+
+/* The place of the next one, for which the oldest goes if nobody can ask for it any more. NULL: out of memory. */
+static struct attended *attend(struct pasts *p, struct past *past)
+{
+	size_t room = past->attended_room ? 2 * past->attended_room : MEETINGS_ROOM;
+	uint64_t behind = past->nattended - past->attended_room + MEETINGS_BACK;
+	struct attended *larger;
+
+	if (past->nattended >= past->attended_room && past->attended_room &&
+	    attended_at(past, behind)->left > p->needed)
+		find_needed(p);
+	if (past->attended_room && (past->nattended < past->attended_room || past->attended_room == MEETINGS_MOST ||
+				    attended_at(past, behind)->left <= p->needed))
+		return attended_at(past, past->nattended++);
+	larger = calloc(room, sizeof(*larger));
+	if (!larger)
+		return NULL;
+	for (uint64_t n = past->nattended - past->attended_room; n < past->nattended; n++)
+		larger[n & (room - 1)] = *attended_at(past, n);
+	free(past->attended);
+	past->attended = larger;
+	past->attended_room = room;
+	return attended_at(past, past->nattended++);
+}
+
 int past_meeting(struct pasts *p, const struct meeting *meeting)
 {
 	bool all = meeting->state == WAIT_AT_BARRIER || meeting->state == WAIT_AT_NXN;
@@ -226,9 +268,11 @@ int past_meeting(struct pasts *p, const struct meeting *meeting)
 		return 0;
 	p->meetings++;
 	for (unsigned i = 0; i < meeting->ncalls; i++) {
-		struct past *past = &p->all[meeting->calls[i].thread];
+		struct attended *attended = attend(p, &p->all[meeting->calls[i].thread]);
 
-		past->attended[past->nattended++ % MEETINGS_KEPT] = (struct attended){
+		if (!attended)
+			return -ENOMEM;
+		*attended = (struct attended){
 			.number = p->meetings,
 			.left = meeting->calls[i].end,
 			.all = all,
@@ -236,6 +280,33 @@ int past_meeting(struct pasts *p, const struct meeting *meeting)
 		};
 	}
 	return 0;
+}
+
+/* Where there is no room: of those that both have left behind only the latest of each can be asked for. They are told
+ * in no order: either may be ahead. */
+static void forget_messages(const struct pasts *p, struct met *met, uint32_t low, uint32_t high)
+{
+	uint64_t present = p->all[low].present < p->all[high].present ? p->all[low].present : p->all[high].present;
+	struct met_at latest = { 0 };
+	size_t kept = 0;
+
+	if (met->count < met->room)
+		return;
+	for (size_t i = 0; i < met->count; i++) {
+		if (met->at[i].low > present || met->at[i].high > present)
+			continue;
+		latest.low = met->at[i].low > latest.low ? met->at[i].low : latest.low;
+		latest.high = met->at[i].high > latest.high ? met->at[i].high : latest.high;
+	}
+	for (size_t i = 0; i < met->count; i++)
+		if (met->at[i].low > present || met->at[i].high > present || met->at[i].low == latest.low ||
+		    met->at[i].high == latest.high)
+			met->at[kept++] = met->at[i];
+	met->count = kept;
+	if (kept < MESSAGES_MOST)
+		return;
+	met->count = kept / 2;
+	memmove(met->at, met->at + met->count, met->count * sizeof(*met->at));
 }
 
 int past_message(struct pasts *p, const struct related_call *sends, const struct related_call *receives)
@@ -256,9 +327,17 @@ int past_message(struct pasts *p, const struct related_call *sends, const struct
 		slot->value = p->nmet++;
 	}
 	met = &p->met[slot->value];
-	memmove(&met->at[1], &met->at[0], (MESSAGES_KEPT - 1) * sizeof(*met->at));
-	met->at[0].low = low->end;
-	met->at[0].high = high->end;
+	forget_messages(p, met, low->thread, high->thread);
+	if (met->count == met->room) {
+		size_t room = met->room ? 2 * met->room : MESSAGES_ROOM;
+		struct met_at *larger = realloc(met->at, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		met->at = larger;
+		met->room = room;
+	}
+	met->at[met->count++] = (struct met_at){ low->end, high->end };
 	return 0;
 }
 
@@ -280,7 +359,7 @@ static void take_later(struct step *step, const struct wait *wait, uint64_t wait
 {
 	if (waiting > wait->since || late > wait->until || !waiting || !late)
 		return; /* this one */
-	if (!step->known || waiting > step->waiting)
+	if (!step->known || waiting > step->waiting || (waiting == step->waiting && late > step->late))
 		*step = (struct step){ true, waiting, late };
 }
 
@@ -290,7 +369,7 @@ static void look_at_messages(const struct pasts *p, const struct wait *wait, str
 	const struct index_slot *slot = index_known(&p->pairs, ordered ? index_key(wait->waiting, wait->late)
 								       : index_key(wait->late, wait->waiting));
 
-	for (int i = 0; slot && i < MESSAGES_KEPT; i++) {
+	for (size_t i = 0; slot && i < p->met[slot->value].count; i++) {
 		const struct met *met = &p->met[slot->value];
 
 		take_later(step, wait, ordered ? met->at[i].low : met->at[i].high,
@@ -298,31 +377,50 @@ static void look_at_messages(const struct pasts *p, const struct wait *wait, str
 	}
 }
 
-static const struct attended *attended_at(const struct past *past, uint64_t n)
-{
-	return &past->attended[n % MEETINGS_KEPT];
-}
-
 static uint64_t first_kept(const struct past *past)
 {
-	return past->nattended > MEETINGS_KEPT ? past->nattended - MEETINGS_KEPT : 0;
+	return past->nattended > past->attended_room ? past->nattended - past->attended_room : 0;
+}
+
+/* How many of its meetings it had left at that time: it may be ahead. */
+static uint64_t attended_until(const struct past *past, uint64_t time)
+{
+	uint64_t low = first_kept(past), high = past->nattended;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (attended_at(past, middle)->left <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Of so many, the first that is looked at. */
+static uint64_t first_looked_at(const struct past *past, uint64_t count)
+{
+	uint64_t first = first_kept(past);
+
+	return count > first + MEETINGS_BACK ? count - MEETINGS_BACK : first;
 }
 
 /* The latest that both took part in, before this wait. */
 static void look_at_meetings(const struct pasts *p, const struct wait *wait, struct step *step)
 {
 	const struct past *a = &p->all[wait->waiting], *b = &p->all[wait->late];
-	uint64_t i = a->nattended, k = b->nattended;
+	uint64_t i = attended_until(a, wait->since), k = attended_until(b, wait->until);
+	uint64_t first = first_looked_at(a, i), its_first = first_looked_at(b, k);
 
-	while (i > first_kept(a) && k > first_kept(b)) {
+	while (i > first && k > its_first) {
 		const struct attended *mine = attended_at(a, i - 1), *its = attended_at(b, k - 1);
 
 		if (mine->number > its->number) {
 			i--;
 		} else if (mine->number < its->number) {
 			k--;
-		} else if (mine->left <= wait->since && its->left <= wait->until &&
-			   (mine->all || mine->root == wait->waiting || mine->root == wait->late)) {
+		} else if (mine->all || mine->root == wait->waiting || mine->root == wait->late) {
 			take_later(step, wait, mine->left, its->left);
 			return;
 		} else {
