@@ -305,11 +305,7 @@ function card(app, people, finding, number, data) {
           )
         : null,
       fact('It would give', gainOf(finding, run)),
-      fact(
-        'How sure',
-        surety(finding)[0],
-        reported(finding, report, people),
-      ),
+      fact('How sure', surety(finding)[0], reported(finding, report, people)),
       finding.kind === 'small_messages' ? smallMessages(finding, report, people) : null,
       finding.kind === 'outlier_iterations' ? fact('What grew', grew(people, report, finding)) : null,
       regular(finding) ? fact('How regular', regular(finding)) : null,

@@ -76,7 +76,7 @@ struct analysis {
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	/* Is it made where only this one is asked for, too? NULL: for nobody but the findings. */
 	bool (*serves)(const struct analysis *is);
-	uint64_t roles;    /* bit i: span() or event() are told of calls of role i */
+	uint64_t roles; /* bit i: span() or event() are told of calls of role i */
 	/* event() is told of calls only where there was one of a probe of which this holds. NULL: of any of its roles.
 	 */
 	bool (*worth)(const struct definitions *d, uint32_t probe);

@@ -26,13 +26,14 @@ static const struct {
 		    "inner.estimated_self_ns,inner.min_ns,inner.max_ns,inner.mean_ns,inner.bytes,inner.bytes_sent,"
 		    "inner.bytes_received,inner.calls_without_bytes,inner.unwound,inner.ended,inner.open,inner.deep,"
 		    "inner.alone,inner.tails" },
-	{ "threads", "pid,tid,name,rank,unit,calls,delivered,lost,summed,skipped,wall_ns,cost_ns,kernel_ns,"
-		     "observed_ns,cpu_ns,run_queue_ns,run_queue_lost_ns,involuntary_switches,allowed_cpus,last_cpu,group_ns.wait,"
-		     "group_ns.lock,group_ns.data,group_ns.coll,group_ns.task,group_ns.alloc,group_ns.io,"
-		     "group_ns.other,group_ns.outside,group_ns.not_seen,estimated_group_ns.wait,"
-		     "estimated_group_ns.lock,estimated_group_ns.data,estimated_group_ns.coll,estimated_group_ns.task,"
-		     "estimated_group_ns.alloc,estimated_group_ns.io,estimated_group_ns.other,"
-		     "estimated_group_ns.outside,estimated_group_ns.not_seen" },
+	{ "threads",
+	  "pid,tid,name,rank,unit,calls,delivered,lost,summed,skipped,wall_ns,cost_ns,kernel_ns,"
+	  "observed_ns,cpu_ns,run_queue_ns,run_queue_lost_ns,involuntary_switches,allowed_cpus,last_cpu,group_ns.wait,"
+	  "group_ns.lock,group_ns.data,group_ns.coll,group_ns.task,group_ns.alloc,group_ns.io,"
+	  "group_ns.other,group_ns.outside,group_ns.not_seen,estimated_group_ns.wait,"
+	  "estimated_group_ns.lock,estimated_group_ns.data,estimated_group_ns.coll,estimated_group_ns.task,"
+	  "estimated_group_ns.alloc,estimated_group_ns.io,estimated_group_ns.other,"
+	  "estimated_group_ns.outside,estimated_group_ns.not_seen" },
 	{ "processes", "pid,command,name,rank,unit,status,job,others,has_ended" },
 	{ "left_out", "pid,command,name,why" },
 	{ "not_observable", "event,library,program,model,runtime,partly,why" },

@@ -163,7 +163,7 @@ static const char *or_after(const struct definitions *d, const struct called *al
 void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
 		char *text, size_t room)
 {
-	char from[LABEL_ROOM], to[LABEL_ROOM], or[2 * LABEL_ROOM];
+	char from[LABEL_ROOM], to[LABEL_ROOM], or [2 * LABEL_ROOM];
 	const char *after, *before;
 
 	if (deed->doing != DOING_WORK) {

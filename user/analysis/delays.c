@@ -435,10 +435,9 @@ static struct cause *find_causes(const struct delays *s, size_t *count)
 		const struct delay *delay = delays[i];
 
 		if (!i || !deed_is_same(&delay->deed, causes[n - 1].deed))
-			causes[n++] = (struct cause){ .deed = &delay->deed,
-						      .delay = delay,
-						      .most = delay_all(delay),
-						      .lasted = delay->lasted };
+			causes[n++] = (struct cause){
+				.deed = &delay->deed, .delay = delay, .most = delay_all(delay), .lasted = delay->lasted
+			};
 		error = people_add(&causes[n - 1].who, delay->deed.thread)
 				?: people_join(&causes[n - 1].waiting, &delay->waiting);
 		causes[n - 1].all.direct += delay->all.direct;

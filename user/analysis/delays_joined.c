@@ -47,8 +47,8 @@ static bool belong_together(const struct delays *s, const struct report *r, cons
 {
 	uint64_t x = mean_of(a), y = mean_of(b);
 
-	return end_at_one_call(&a->deed, &b->deed) && a->times > 1 && b->times > 1 && (double)x <= AS_LONG * (double)y &&
-	       (double)y <= AS_LONG * (double)x && as_late(s, r, a, b);
+	return end_at_one_call(&a->deed, &b->deed) && a->times > 1 && b->times > 1 &&
+	       (double)x <= AS_LONG * (double)y && (double)y <= AS_LONG * (double)x && as_late(s, r, a, b);
 }
 
 /* --- adding up ----------------------------------------------------------------- */
@@ -149,7 +149,8 @@ static size_t take_first(const struct delays *s, const struct report *r, struct 
 
 int delays_join(struct delays *s, const struct report *r)
 {
-	struct delay **list = calloc(2 * (s->nsorted + 1), sizeof(*list)), **parts = list ? list + s->nsorted + 1 : NULL;
+	struct delay **list = calloc(2 * (s->nsorted + 1), sizeof(*list)),
+		     **parts = list ? list + s->nsorted + 1 : NULL;
 	int error = list ? 0 : -ENOMEM;
 
 	s->told = calloc(s->nsorted + 1, sizeof(*s->told));

@@ -93,9 +93,10 @@ static bool is_by_turns(const struct delays *s, const struct turns *t)
 {
 	double share = t->threads ? fmin(2.0 / t->threads, (1 + 1.0 / t->threads) / 2) : 0;
 
-	return t->threads > 1 && t->least_times >= LEAST_TIMES && delay_all(t->sum) * CHIEF_SHARE >= suffered_sum(&s->all) &&
-	       (double)t->most < share * delay_all(t->sum) &&
-	       deviation_of(t) * 100 >= LEAST_VARIATION * mean_of(t) && is_in_many_steps(t) && !may_lack_processors(t);
+	return t->threads > 1 && t->least_times >= LEAST_TIMES &&
+	       delay_all(t->sum) * CHIEF_SHARE >= suffered_sum(&s->all) &&
+	       (double)t->most < share * delay_all(t->sum) && deviation_of(t) * 100 >= LEAST_VARIATION * mean_of(t) &&
+	       is_in_many_steps(t) && !may_lack_processors(t);
 }
 
 static int tell(struct delays *s, struct report *r, const struct turns *t)

@@ -40,9 +40,9 @@ static bool may_be_symptom(const struct finding *f)
 /* Their weight is time in calls of their event. */
 static bool is_of_its_event(const struct finding *f)
 {
-	static const char *const kinds[] = { "lock_contention", "lock_convoy",   "failed_tries",  "churn",
-					     "small_messages",  "uneven_region", "short_regions", "small_chunks",
-					     NULL };
+	static const char *const kinds[] = { "lock_contention", "lock_convoy",    "failed_tries",
+					     "churn",           "small_messages", "uneven_region",
+					     "short_regions",   "small_chunks",   NULL };
 
 	return is_one_of(f->kind, kinds);
 }

@@ -37,10 +37,10 @@
 #define ORIGINS_MOST 8         /* that are kept of it */
 #define MESSAGES_ROOM 4        /* of each two threads, at first: more where one of them is far ahead */
 #define MESSAGES_MOST 4096
-#define MEETINGS_BACK 32   /* of each thread, before a wait: so many are looked at */
-#define MEETINGS_ROOM 64   /* of each thread, at first: likewise. Powers of two */
+#define MEETINGS_BACK 32 /* of each thread, before a wait: so many are looked at */
+#define MEETINGS_ROOM 64 /* of each thread, at first: likewise. Powers of two */
 #define MEETINGS_MOST 8192
-#define KNOWN_SHARE 95         /* percent of a past: to be compared */
+#define KNOWN_SHARE 95 /* percent of a past: to be compared */
 
 /* Whom a wait comes from: the most of it. */
 struct origins {
@@ -69,7 +69,7 @@ struct attended {
 struct past {
 	struct piece *pieces; /* a ring: the n-th is at (first + n) & (room - 1) */
 	size_t first, count, room;
-	uint64_t present; /* ns: what it did until then is known */
+	uint64_t present;          /* ns: what it did until then is known */
 	struct attended *attended; /* a ring: the n-th is at n & (attended_room - 1) */
 	uint64_t nattended;
 	size_t attended_room;

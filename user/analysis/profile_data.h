@@ -291,8 +291,8 @@ struct report {
 	bool outs;                       /* probes of some events were out for a while */
 	uint64_t regions_told;           /* ns: what threads wait in and between regions, of which findings tell why
 					    (regions_rows.c) */
-	/* ns in which a thread could have run, had no processor, and lost something by that (queued.c): by thread, and by
-	 * definitions.queues[]. scheduling_lost() and scheduling_lost_in() read them. */
+	/* ns in which a thread could have run, had no processor, and lost something by that (queued.c): by thread, and
+	 * by definitions.queues[]. scheduling_lost() and scheduling_lost_in() read them. */
 	const uint64_t *queue_lost, *queue_lost_in;
 	size_t nqueue_lost, nqueue_lost_in;
 	bool causes_known; /* of all waiting it was looked for whom, and why that one is late (delays.c) */

@@ -12,7 +12,8 @@
  * beyond that is lost. It is worked out for each interval in which the kernel was asked, and for the rest of its life
  * together, so that a wait excuses nothing that was queued at another time.
  *
- * Where calls of such kinds are missing, waits are not put together. There all time in calls in which one waits stands for them.
+ * Where calls of such kinds are missing, waits are not put together. There all time in calls in which one waits stands
+ * for them.
  */
 #include "analysis/analyses.h"
 #include "analysis/scheduling.h"
@@ -29,8 +30,8 @@ struct own {
 
 struct queued {
 	const struct definitions *d;
-	uint32_t *order; /* intervals by thread and time */
-	struct own *own; /* by thread */
+	uint32_t *order;  /* intervals by thread and time */
+	struct own *own;  /* by thread */
 	uint64_t *waited; /* ns, by interval */
 	uint64_t *lost, *lost_in;
 	size_t nthreads, nqueues;

@@ -99,7 +99,7 @@ int region_tell_chunks(const struct regions *s, struct report *r, const struct r
 		"average, and to ask for one takes %s; that is %s in all, %.1f %% of the threads' time; with pieces of "
 		"many iterations (the chunk size), %s would be up to %s (%.1f %%) shorter",
 		region_label(s, region->site, region->probe, region->share, place, sizeof(place)),
-		format_count(pieces, sums->chunks), work,
-		format_time(ask, ns / sums->asks), format_time(all, ns), percent(ns, r->wall),
-		report_observed(r, run, sizeof(run)), format_time(gives, gain), percent(gain, r->end - r->start));
+		format_count(pieces, sums->chunks), work, format_time(ask, ns / sums->asks), format_time(all, ns),
+		percent(ns, r->wall), report_observed(r, run, sizeof(run)), format_time(gives, gain),
+		percent(gain, r->end - r->start));
 }

@@ -34,8 +34,7 @@ int region_number(struct regions *s, uint32_t process, const struct span *span, 
 	if (!slot)
 		return -ENOMEM;
 	s->regions[s->nregions] = (struct region){
-		.process = process, .site = site, .probe = span->probe, .share = NO_INDEX,
-		.chunk = NO_INDEX
+		.process = process, .site = site, .probe = span->probe, .share = NO_INDEX, .chunk = NO_INDEX
 	};
 	*region = slot->value = s->nregions++;
 	return 0;

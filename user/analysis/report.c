@@ -149,8 +149,8 @@ static bool is_wanted(const struct reporter *r, const struct made_analysis *one)
 	if (!r->some || one->chosen || one->asked || !(one->is->event || wants_relations(one)))
 		return true;
 	for (size_t i = 0; i < r->count; i++)
-		if (r->all[i].chosen && (r->all[i].is == &analysis_findings ||
-					 (one->is->serves && one->is->serves(r->all[i].is))))
+		if (r->all[i].chosen &&
+		    (r->all[i].is == &analysis_findings || (one->is->serves && one->is->serves(r->all[i].is))))
 			return true;
 	return false;
 }

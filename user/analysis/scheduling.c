@@ -32,7 +32,7 @@
 #define NAMED 3       /* of the threads that are bound to one processor */
 #define SHOWN 6
 #define EXCUSED_SHARE 20 /* one in so many of what it was queued: less is not told */
-#define NOTED_SHARE 3 /* percent of its time: what the system's own threads take is less */
+#define NOTED_SHARE 3    /* percent of its time: what the system's own threads take is less */
 
 /* Threads that were busy, and might use one processor only, the same. */
 struct bound {
@@ -383,8 +383,7 @@ int scheduling_warning(const struct report *r, char *text, size_t room)
 	if (starved.observed && !error)
 		snprintf(text, room,
 			 "Beware: %s had no CPU for %.0f %% of the time; part of this is that (--section scheduling).",
-			 people_label(r->d, &starved.who, label, sizeof(label)),
-			 percent(starved.ns, starved.observed));
+			 people_label(r->d, &starved.who, label, sizeof(label)), percent(starved.ns, starved.observed));
 	people_free(&starved.who);
 	return error;
 }
