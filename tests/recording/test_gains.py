@@ -239,4 +239,5 @@ def test_a_lock_that_costs_the_run_nothing(tmp_path, works, late, found):
     free = late > 2 * works
     for finding in told:
         assert (finding["gain_ns"] < MS) == free
-        assert ("would hardly be shorter: who waits for it would else wait for other threads" in finding["text"]) == free
+        why = "would hardly be shorter: who waits for it would else wait for other threads"
+        assert (why in finding["text"]) == free

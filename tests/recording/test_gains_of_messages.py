@@ -55,8 +55,8 @@ def by_turns(tmp_path, works, **more):
             yield "work", works(me, step)
             yield "meet", 40
     played = pipelines.Played([rank(me) for me in range(4)])
-    told = [each for each in report(tmp_path, played.text)["findings"] if each["kind"] in ("delay", "changing_imbalance")]
-    return told, played.ended
+    told = report(tmp_path, played.text)["findings"]
+    return [each for each in told if each["kind"] in ("delay", "changing_imbalance")], played.ended
 
 
 def test_another_one_is_late_in_each_step(tmp_path):

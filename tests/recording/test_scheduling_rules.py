@@ -67,8 +67,8 @@ ROUND = 50 * MS  # of which rank 1 works for all, and rank 0 for a fifth: then i
 
 
 def waiting_job(tmp_path, *lines, rounds=100, first=0, missing=False):
-    """From the first of its 100 rounds on rank 0 waits for rank 1; until then both come at once. Where calls are missing,
-    it waits for messages of it: then these are not put together."""
+    """From the first of its 100 rounds on rank 0 waits for rank 1; until then both come at once. Where calls are
+    missing, it waits for messages of it: then these are not put together."""
     text = composed.ranks(2)
     for number in range(rounds):
         begins, ends = number * ROUND + 1000, (number + 1) * ROUND + 1000

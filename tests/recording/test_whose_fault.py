@@ -186,7 +186,7 @@ GRID_STEPS = 3000
 
 
 def grid(late, every):
-    """Two rows of two ranks: each step they meet in their row, now and then in their column, too. Rank 3 takes longer."""
+    """Two rows of two ranks: each step they meet in their row, now and then in their column. Rank 3 takes longer."""
     text, now = ranks(TEAM), [1000] * TEAM
     for step in range(GRID_STEPS):
         for rank in range(TEAM):

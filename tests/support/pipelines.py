@@ -2,9 +2,11 @@
 """Jobs of messages, played step by step, so that how long they run is known, sick and healed.
 
 A rank is a generator of steps: ("work", ns), ("send", to, tag, line), ("recv", source, tag, line), ("probe", line),
-("irecv", source, tag, request, line), ("waitany", requests, line), ("meet", line). A receive and a probe wait for a message; source None: whatever comes first, and the step's result is
-who sent it; that of a wait for any of several requests is its place among these. A send is over at once; or, where the messages are `slow`, not before its receiver is in any call of the
-runtime: so it is where a message goes through memory that both share, and the receiver takes it out. Times are ns.
+("irecv", source, tag, request, line), ("waitany", requests, line), ("meet", line). A receive and a probe wait for a
+message; source None: whatever comes first, and the step's result is who sent it; that of a wait for any of several
+requests is its place among these. A send is over at once; or, where the messages are `slow`, not before its receiver is
+in any call of the runtime: so it is where a message goes through memory that both share, and the receiver takes it out.
+Times are ns.
 """
 import heapq
 
@@ -95,8 +97,8 @@ class Played:
             self.text += call(rank + 1, start, end, "MPI_Probe", source=-1, tag=-1, site=site, **{
                 "comm.id": 0, "status.source": message[0], "status.tag": message[1]})
         elif step[0] == "irecv":
-            self.text += call(rank + 1, start, end, "MPI_Irecv", source=step[1], tag=step[2], request=step[3], site=site,
-                              **{"comm.id": 0})
+            self.text += call(rank + 1, start, end, "MPI_Irecv", source=step[1], tag=step[2], request=step[3],
+                              site=site, **{"comm.id": 0})
         elif step[0] == "waitany":
             self.text += call(rank + 1, start, end, "MPI_Waitany", count=len(step[1]), index=message, site=site, **{
                 f"array_of_requests.{place}": request for place, request in enumerate(step[1])})
@@ -107,7 +109,7 @@ class Played:
 
 
 def sweep(slow, late, ranks=3, rounds=20, cells=20, base=1_000_000):
-    """A wavefront goes up through all ranks and down again, cell by cell; rank 1 takes `late` times as long for each."""
+    """A wavefront goes up through all ranks and down again, by cells; rank 1 takes `late` times as long for each."""
     def rank(me):
         takes = base * (late if me == 1 else 1)
         for _ in range(rounds):
