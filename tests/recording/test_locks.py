@@ -6,6 +6,7 @@ import pytest
 
 import gaspbpf
 from composed import call, compose, ranks
+from peak_memory import most_memory
 
 pytestmark = pytest.mark.files
 MUTEX = 0x5000
@@ -379,3 +380,27 @@ def test_who_keeps_the_others_out(tmp_path, holds, tid, words):
     seen = json.loads(gaspbpf.run("report", "--json", recording).stdout)
     finding, = (each for each in seen["findings"] if each["kind"] in ("lock_contention", "lock_convoy"))
     assert finding.get("tid") == tid and words in finding["text"]
+
+
+def lock_heavy(rounds, locks=300, team=12):
+    """In each round each of many locks goes through two hands, of twelve pairs: who takes it keeps the next out."""
+    parts, now = [threads(team)], 0
+    for number in range(rounds):
+        for which in range(locks):
+            first = 1 + (number + which) % team
+            second = 1 + (number + which + 5) % team
+            parts.append(f"call {first} {now} {now + 5} pthread_mutex_lock mutex={0x1000 + 64 * which} site=lock.c:10\n"
+                         f"call {first} {now + 50} {now + 52} pthread_mutex_unlock mutex={0x1000 + 64 * which} "
+                         f"site=lock.c:11\n"
+                         f"call {second} {now + 10} {now + 60} pthread_mutex_lock mutex={0x1000 + 64 * which} "
+                         f"site=lock.c:20\n"
+                         f"call {second} {now + 70} {now + 72} pthread_mutex_unlock mutex={0x1000 + 64 * which} "
+                         f"site=lock.c:21\n")
+            now += 80
+    return "".join(parts) + f"end {now}\n"
+
+
+def test_memory_grows_with_locks_and_not_with_calls(tmp_path):
+    few = most_memory("report", "-S", "locks", compose(tmp_path / "few.gasp", lock_heavy(100)))
+    many = most_memory("report", "-S", "locks", compose(tmp_path / "many.gasp", lock_heavy(300)))
+    assert many - few < 4096, (few, many)  # KiB, of 240,000 calls more

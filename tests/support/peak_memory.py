@@ -13,4 +13,4 @@ def most_memory(*arguments):
              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
     result = subprocess.run([sys.executable, "-c", small, gaspbpf.PROGRAM, *arguments], check=True, capture_output=True,
                             timeout=gaspbpf.PATIENCE)
-    return int(result.stdout)
+    return int(result.stdout.split()[-1])
