@@ -13,7 +13,8 @@
  *   - failed_tries: attempts that failed, and the time until the same thread's next, are 1 % of the time likewise,
  *     and there were at least 100 of them.
  * What a simulation without the waits shows to gain less than 1 % of the run is no finding: who waits there would wait
- * for others afterwards. But where it is a tenth of all threads' time it is told, and that.
+ * for others afterwards. But where it is a twentieth of all threads' time it is told, and that; and
+ * where one thread holds it 4 times as long each time as the others.
  * Where calls of locks are not all on the timeline it says nothing.
  */
 #include "analysis/gains.h"
@@ -27,7 +28,8 @@
 #include "util/format.h"
 
 #define WORTH_SHARE 100 /* one in so many of the time of all threads */
-#define LARGE_SHARE 10  /* likewise: so much is told though it gains nothing */
+#define LARGE_SHARE 20  /* likewise: so much is told though it gains nothing */
+#define HOLDS_LONGER 4  /* times as long each time as the others: that one is told, though it gains nothing */
 #define LEAST_CONTENDED 5
 #define CONVOY_LEAST 100
 #define CONVOY_PERCENT 95
@@ -407,7 +409,7 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	char label[LABEL_ROOM + 64], where[LABEL_ROOM], holder[4 * LABEL_ROOM], ns[FORMAT_SIZE], max[FORMAT_SIZE],
 		count[FORMAT_SIZE], way[100], gives[200];
 	size_t who = waiters(s, class);
-	bool idle;
+	bool idle, longer;
 	int error;
 	struct finding finding = { .kind = is_convoy(of) ? "lock_convoy" : "lock_contention",
 				   .thread = thread ? thread->key.a : NO_INDEX,
@@ -425,7 +427,9 @@ static int find_contention(struct locks *s, struct report *r, uint32_t class)
 	finding.event = profile_event(r->profile, r->d, lock->probe);
 	error = find_gain(s, r, class, &finding);
 	idle = finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE;
-	if (error || (idle && of[LOCK_WAIT] < r->wall / LARGE_SHARE))
+	longer = thread &&
+		 mean_hold(s, class, thread->key.a, false) >= HOLDS_LONGER * mean_hold(s, class, thread->key.a, true);
+	if (error || (idle && !longer && of[LOCK_WAIT] < r->wall / LARGE_SHARE))
 		return error;
 	gain_text(r, &finding, "if nobody had to wait for it", "; no more than that is to be gained", gives,
 		  sizeof(gives));
