@@ -78,8 +78,7 @@ struct saved reliefs_of_work(const struct reliefs *reliefs, const struct related
 			continue;
 		if (relief->what == RELIEVE_TIME)
 			save(reliefs, &saved, i, of_times(relief, work->start, work->end));
-		else if (relief->what == RELIEVE_WORK && relief->inside == work->inside &&
-			 is_after(relief, work) &&
+		else if (relief->what == RELIEVE_WORK && relief->inside == work->inside && is_after(relief, work) &&
 			 same_call(relief, relief->before, work->before))
 			save(reliefs, &saved, i, of_all(relief, work->end - work->start));
 	}
