@@ -32,6 +32,7 @@
 #define NAMED 3       /* of the threads that are bound to one processor */
 #define SHOWN 6
 #define EXCUSED_SHARE 20 /* one in so many of what it was queued: less is not told */
+#define MOST_OF 0.75     /* of the processors: threads that had so much of them are in each other's way */
 #define NOTED_SHARE 3    /* percent of its time: what the system's own threads take is less */
 
 /* Threads that were busy, and might use one processor only, the same. */
@@ -169,11 +170,40 @@ static const char *bound_text(const struct scheduling *s, const struct definitio
 	return text;
 }
 
-/* The same where it is not known. */
-static const char *crowd_text(const struct def_thread *t, char *text, size_t room)
+/* How many processors all threads that were observed had, on average; below 0: that is not known of each of them. */
+static double processors_had(const struct report *r)
 {
+	uint64_t observed = 0;
+	double ran = 0;
+
+	if (r->d->nnodes)
+		return -1;
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct def_thread *t = &r->d->threads[r->threads[i].thread];
+
+		if (!t->observed)
+			return -1;
+		observed = t->observed > observed ? t->observed : observed;
+		ran += scheduling_ran(t);
+	}
+	for (size_t i = 0; i < r->d->nprocesses; i++)
+		ran += r->d->processes[i].left_out ? 0 : (double)r->d->processes[i].quiet_run;
+	return observed ? ran / observed : -1;
+}
+
+/* The same where it is not known: do they crowd each other out, or somebody else them? */
+static const char *crowd_text(const struct report *r, const struct def_thread *t, char *text, size_t room)
+{
+	double had = t->cpus > 1 ? processors_had(r) : -1;
 	char cpus[80] = "";
 
+	if (had >= 0) {
+		snprintf(text, room, "%s: of %u that it may use, all that was observed had %.2f on average",
+			 had < MOST_OF * t->cpus ? "others had the CPUs, or a quota held it up"
+						 : "more threads wanted to run than there are CPUs for them",
+			 t->cpus, had);
+		return text;
+	}
 	if (t->cpus == 1)
 		snprintf(cpus, sizeof(cpus), " (it may use CPU %u only)", t->cpu);
 	else if (t->cpus)
@@ -221,7 +251,7 @@ static int tell(struct scheduling *s, struct report *r)
 	if (s->ngroups)
 		bound_text(s, r->d, why, sizeof(why));
 	else
-		crowd_text(worst, why, sizeof(why));
+		crowd_text(r, worst, why, sizeof(why));
 	if (s->nstarved == 1)
 		error = report_add_finding(
 			r, &finding,
