@@ -39,10 +39,21 @@ void announced_create(struct capture_session *s, struct captured_thread *t, cons
 		announced_read_table_again(s, session_process(s, t->pid)); /* it may be longer */
 }
 
+/* A thread or process that would have to end first, as its number belongs to another since, may be the one whose call
+ * is being taken. It is shown when its own turn comes. */
+static bool ends_another(struct capture_session *s, uint32_t pid, uint32_t tid)
+{
+	const struct captured_thread *t = tid < s->threads.room ? s->threads.by_number[tid] : NULL;
+	const struct captured_process *p = session_process(s, pid);
+
+	return (t && t->pid != pid) || (p && p->ended);
+}
+
 static void show_creation(void *context, const void *record, size_t size)
 {
 	struct capture_session *s = context;
 	const struct gb_span *raw = record;
+	uint32_t pid, tid;
 	struct gb_span whole = { 0 };
 	struct captured_thread *t;
 
@@ -50,7 +61,9 @@ static void show_creation(void *context, const void *record, size_t size)
 	    !(s->plan->sites[raw->probe].function->marks & MARK_CREATES))
 		return;
 	memcpy(&whole, raw, size < sizeof(whole) ? size : sizeof(whole));
-	t = session_thread(s, raw->pid_tid >> 32, (uint32_t)raw->pid_tid, raw->end);
+	pid = raw->pid_tid >> 32;
+	tid = (uint32_t)raw->pid_tid;
+	t = ends_another(s, pid, tid) ? NULL : session_thread(s, pid, tid, raw->end);
 	if (t)
 		announced_create(s, t, &s->plan->sites[raw->probe], &whole);
 }
