@@ -377,8 +377,8 @@ def claims(elf, size, packed=None):
     return bytes(out)
 
 
-# Calls and process life in which the number of a thread is given anew, unseen, while what its successor creates is looked
-# for ahead; packed.
+# Calls and process life in which the number of a thread is given anew, unseen, while what its successor creates is
+# looked for ahead; packed.
 NUMBER_GIVEN_ANEW = (
     "c-muO;^b!(Vc=&dP-I|WWIWSaT#{H)dZ3K?V(#t7bK|C;Qe>0QVd7`d`^Lb)#8{id&d4eZRxcgMz`(||O!Mp6ipK_=8~A7cahGCQ"
     "asCU_w~V6YA*+~~*!Y+<fa>fHGcd3)=I*ZExi6-=IQxC&>5hybhV!3x#-zsnV0OvQXV7}d&d4RsYy(srq7PKe#?89JdXCVpkB98k"

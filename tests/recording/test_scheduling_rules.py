@@ -62,13 +62,15 @@ def test_several_threads_and_the_longest_wait(tmp_path):
     assert [t["tid"] for t in seen["scheduling"]["starved"]] == [1, 2]
 
 
+OTHERS = "others had the CPUs, or a quota held it up"
+CROWDED = "more threads wanted to run than there are CPUs for them"
+
+
 @pytest.mark.parametrize("ran, quiet, said", [
-    ((1.2, 2.4), 0, "others had the CPUs, or a quota held it up: of 2 that it may use, all that was observed had 0.36"),
-    ((9, 6.5), 0, "more threads wanted to run than there are CPUs for them: of 2 that it may use, all that was observed "
-                  "had 1.55"),
-    ((1.2, 2.4), 12, "more threads wanted to run than there are CPUs for them: of 2 that it may use, all that was "
-                     "observed had 1.56"),
-    ((9, None), 0, "more threads wanted to run than there are CPUs for them (it may use 2), or a quota held it up"),
+    ((1.2, 2.4), 0, f"{OTHERS}: of 2 that it may use, all that was observed had 0.36"),
+    ((9, 6.5), 0, f"{CROWDED}: of 2 that it may use, all that was observed had 1.55"),
+    ((1.2, 2.4), 12, f"{CROWDED}: of 2 that it may use, all that was observed had 1.56"),
+    ((9, None), 0, f"{CROWDED} (it may use 2), or a quota held it up"),
 ])
 def test_who_had_the_processors(tmp_path, ran, quiet, said):
     seen, _ = report(tmp_path, 2, *(scheduled(tid, 10, run, 1.5 - 0.1 * tid)
