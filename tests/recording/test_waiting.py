@@ -93,6 +93,27 @@ def test_a_broadcast_waits_for_its_root(tmp_path):
         return call(tid, start, end, "MPI_Bcast", **{"comm.id": 0, "comm.rank": tid - 1, "root": 1})
     seen = report(tmp_path, ranks(3) + broadcast(1, 100, 310) + broadcast(2, 300, 305) + broadcast(3, 400, 405))
     assert states(seen) == {("late_broadcast", 1, 2): 200}
+    assert {each["tid"]: (each["last"], each["others_wait_ns"]) for each in seen["meetings"][0]["members"]} == {
+        1: (0, 0), 2: (0, 200), 3: (1, 0)}
+
+
+@pytest.mark.parametrize("late, said", [
+    ([(2, 1), (2, 1), (1, 608)], "rank 0 (608 of 610 ms)"),             # two of three, by next to nothing
+    ([(2, 1)] * 20 + [(1, 608)], "rank 1 in 95%; 97% for rank 0"),
+    ([(2, 1), (1, 1)] * 10 + [(1, 608)], "by turns; 98% for rank 0"),
+    ([(2, 1), (1, 1)] * 10, "by turns"),
+    ([(2, 1)] * 20, "rank 1 in 100%"),
+])
+def test_who_is_named_is_who_is_waited_for(tmp_path, late, said):
+    """At each meeting one of two comes late by so many ms."""
+    text, at = ranks(2), 10**6
+    for tid, ms in late:
+        end = at + ms * 10**6 + 1000
+        text += barrier(3 - tid, at, end) + barrier(tid, end - 1000, end)
+        at = end + 10**6
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    out = gaspbpf.run("report", recording, "--section", "meetings", env={"COLUMNS": "99"}).stdout
+    assert out.splitlines()[-1].endswith(" ms " + said)
 
 
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
