@@ -228,6 +228,55 @@ def test_little_cost_and_doubtful_cost_are_none(tmp_path, cost, system):
     assert not found
 
 
+@pytest.mark.parametrize("cost, run, queued, system, said", [
+    (1.5, 1.6, 8, 2, "take 15 % of the time of rank 1 and 94 % of the time in which it ran (about 1.500 s)"),
+    (0.6, 2, 0, 2, "take 6 % of the time of rank 1 and 30 % of the time in which it ran (about 600.0 ms)"),
+    (0.6, 3, 0, 2, ""),    # a fifth of the time in which it ran
+    (0.2, 0.5, 0, 2, ""),  # it hardly runs
+    (1.2, 5, 0, 1, "take 10 % of the time of rank 1 and 20 % of the time in which it ran (at most 1.000 s)"),
+    (1.5, None, 0, 2, "take 15 % of the time of rank 1 (about 1.500 s)"),
+])
+def test_what_observing_takes_of_the_time_in_which_a_thread_runs(tmp_path, cost, run, queued, system, said):
+    kernel = scheduled(2, queued, run) if run else ""
+    _, found = observed_dearly(tmp_path, cost, system, kernel)
+    assert len(found) == bool(said)
+    assert not said or said in found[0]["text"]
+
+
+@pytest.mark.parametrize("cost, said, share", [
+    (1.2, "Probes took about 1.200 s of these threads' time, 12.0% of it and 24 % of the time in which it ran (estimated "
+          "from the price of a call). These threads spent 2.000 s in the kernel in all (measured): the probes' time is a "
+          "part of that", "12.0%"),
+    (3, "Probes took at most 2.000 s of these threads' time, 20.0% of it and 40 % of the time in which it ran. By the "
+        "price of a call it would be 3.000 s: that estimate is too high, as these threads spent 2.000 s in the kernel in "
+        "all (measured)", "20.0%"),
+])
+def test_the_estimate_is_no_more_than_what_is_measured(tmp_path, cost, said, share):
+    recording, _ = observed_dearly(tmp_path, cost, 2, scheduled(2, 0))
+    text = shown(recording, "--section", "threads")
+    assert said in words(text)
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith("rank 1 ")] == [share]
+    assert told(recording)["threads"][1]["cost_ns"] == cost * S, "there it stands as it was estimated"
+
+
+PROBED = "Efficiency", "Phases", "Critical path"
+
+
+@pytest.mark.parametrize("cost, said", [(1.5, True), (0.5, False)])
+def test_sections_of_work_tell_what_probes_took_of_it(tmp_path, cost, said):
+    text = composed.ranks(2) + "".join(
+        composed.call(tid, at + early, at + S // 4, "MPI_Barrier", **{"comm.id": 0, "comm.rank": tid - 1})
+        for at in range(S, 9 * S, S // 4) for tid, early in ((1, S // 8), (2, S // 5)))
+    text += "".join(f"cost {tid} {int(cost * S)} {2 * S}\n" + scheduled(tid, 0) for tid in (1, 2))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    text = shown(recording)
+    for title in PROBED:
+        section = words(text.split(f"\n{title} ")[1].split("\n\n")[0])
+        assert ("Beware: gaspbpf's own probes took 15 % of the time of ranks 0, 1 and 30 % of the time in which they ran; "
+                "that is in these figures" in section) == said, title
+    assert text.count("Beware") == said * len(PROBED)
+
+
 @pytest.mark.parametrize("symbol, once", [("MPI_Init", True), ("MPI_Finalize", True), ("MPI_Barrier", False)])
 def test_what_is_once_a_run_is_told_as_that(tmp_path, symbol, once):
     text = composed.ranks(2, init=False) + "".join(composed.call(tid, S, 5 * S, symbol) for tid in (1, 2))

@@ -72,6 +72,7 @@ struct analysis {
 	bool asked;        /* it is made only where somebody asks for it by its name */
 	bool of_calls;     /* it has nothing to print where no call was observed */
 	bool of_waiting;   /* it is about who waits for whom: its section says if threads had no CPU */
+	bool of_work;      /* it tells what work takes: its section says if the probes took much of that */
 	bool needs_calls;  /* single ones, with what is known of each: as all that have one of the functions below do */
 	bool ends_last;    /* its end() makes something of what the others' have found */
 	/* Is it made where only this one is asked for, too? NULL: for nobody but the findings. */

@@ -448,6 +448,7 @@ const struct analysis analysis_critical_path = {
 	.name = "critical_path",
 	.title = "Critical path",
 	.of_calls = true,
+	.of_work = true,
 	.begin = begin,
 	.relations = &relations,
 	.related = related,

@@ -114,6 +114,7 @@ const struct analysis analysis_efficiency = {
 	.title = "Efficiency",
 	.of_calls = true,
 	.of_waiting = true,
+	.of_work = true,
 	.begin = begin,
 	.related = related,
 	.figure = figure,

@@ -516,6 +516,7 @@ const struct analysis analysis_phases = {
 	.name = "phases",
 	.title = "Phases",
 	.of_calls = true,
+	.of_work = true,
 	.roles = ROLE_BIT(ROLE_USER) | ROLE_BIT(ROLE_FUNCTION) | ROLE_BIT(ROLE_BARRIER) | ROLE_BIT(ROLE_COLLECTIVE) |
 		 ROLE_BIT(ROLE_TASK) | ROLE_BIT(ROLE_WAIT) | ROLE_BIT(ROLE_RECV) | ROLE_BIT(ROLE_EXCHANGE) |
 		 ROLE_BIT(ROLE_INIT) | ROLE_BIT(ROLE_EXIT),

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "analysis/probe_cost.h"
 #include "analysis/scheduling.h"
 
 #define WIDE 100       /* columns from which on times have four digits */
@@ -96,10 +97,10 @@ void printer_rest(const struct printer *p, size_t shown, size_t count, const cha
 		fprintf(p->out, "... and %zu more %s\n", count - shown, what);
 }
 
-static void print_warning(const struct printer *p)
+static void print_warning(const struct printer *p, int (*warning)(const struct report *r, char *text, size_t room))
 {
-	char text[LABEL_ROOM + 200];
-	int error = scheduling_warning(p->r, text, sizeof(text));
+	char text[LABEL_ROOM + 300];
+	int error = warning(p->r, text, sizeof(text));
 
 	*p->error = *p->error ?: error;
 	if (*text)
@@ -118,7 +119,9 @@ void printer_heading(const struct printer *p, const char *note)
 	paragraph_words(&paragraph, "%s", note);
 	paragraph_end(&paragraph);
 	if (p->warns)
-		print_warning(p);
+		print_warning(p, scheduling_warning);
+	if (p->warns_of_probes)
+		print_warning(p, probe_cost_warning);
 }
 
 void printer_table(const struct printer *p, struct table *t)

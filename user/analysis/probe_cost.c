@@ -2,25 +2,86 @@
 /*
  * probe_cost.c - the finding that observing itself takes much of the threads' time.
  *
- * What probes took of a thread is estimated: its calls, each by the price that was measured before (calibration). The
- * kernel has counted the thread's time in it, where the probes' is a part; where that is clearly less, the estimate is
- * worth nothing.
+ * That is a tenth of a thread's time; or a quarter of the time in which it ran, where that is known: who waits most of
+ * its time for others or for a processor is slowed down by so much in all that it does, and others wait for it. Where
+ * the kernel has counted clearly less than the estimate, that is worth nothing.
  */
+#include "analysis/probe_cost.h"
+
 #include <stdio.h>
 
 #include "analysis/analysis.h"
 #include "analysis/people.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "analysis/scheduling.h"
 #include "util/format.h"
 
 #define MUCH 10              /* percent of a thread's time */
+#define MUCH_OF_RUN 25       /* percent of the time in which it ran, */
+#define LEAST 3              /* if it is so many of all its time */
 #define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
 
-static bool takes_much(const struct report_thread *t)
+uint64_t probe_cost_of(const struct report_thread *t)
 {
-	return t->cost >= SURE_NS && percent(t->cost, t->wall) >= MUCH &&
-	       (!t->system || t->cost <= t->system + t->system / 4);
+	return t->system >= SURE_NS && t->cost > t->system ? t->system : t->cost;
+}
+
+void probe_cost_add(struct probe_cost *cost, const struct report *r, const struct report_thread *t)
+{
+	const struct def_thread *thread = &r->d->threads[t->thread];
+	uint64_t ran = scheduling_is_known(thread) ? scheduling_ran(thread) : 0;
+
+	cost->ran = ran && (cost->ran || !cost->threads) ? cost->ran + ran : 0;
+	cost->threads++;
+	cost->estimated += t->cost;
+	cost->cost += probe_cost_of(t);
+	cost->wall += t->wall;
+}
+
+const char *probe_cost_of_run(const struct probe_cost *cost, const char *before, char *text, size_t room)
+{
+	*text = '\0';
+	if (cost->ran && cost->cost)
+		snprintf(text, room, "%s%.*f %% of the time in which %s ran", before,
+			 percent(cost->cost, cost->ran) < 1 ? 2 : 0,
+			 cost->cost < cost->ran ? percent(cost->cost, cost->ran) : 100.0,
+			 cost->threads == 1 ? "it" : "they");
+	return text;
+}
+
+static bool takes_much(const struct report *r, const struct report_thread *t)
+{
+	struct probe_cost cost = { 0 };
+
+	probe_cost_add(&cost, r, t);
+	return t->cost >= SURE_NS && (!t->system || t->cost <= t->system + t->system / 4) &&
+	       (percent(cost.cost, cost.wall) >= MUCH ||
+		(percent(cost.cost, cost.ran) >= MUCH_OF_RUN && percent(cost.cost, cost.wall) >= LEAST));
+}
+
+int probe_cost_warning(const struct report *r, char *text, size_t room)
+{
+	char label[LABEL_ROOM], of_run[80];
+	struct probe_cost cost = { 0 };
+	struct people who = { 0 };
+	int error = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < r->nthreads && !error; i++) {
+		if (!takes_much(r, &r->threads[i]))
+			continue;
+		probe_cost_add(&cost, r, &r->threads[i]);
+		error = people_add(&who, r->threads[i].thread);
+	}
+	if (cost.threads && !error)
+		snprintf(text, room,
+			 "Beware: gaspbpf's own probes took %.0f %% of the time of %s%s; that is in these figures as if "
+			 "it were the job's (--section threads).",
+			 percent(cost.cost, cost.wall), people_label(r->d, &who, label, sizeof(label)),
+			 probe_cost_of_run(&cost, " and ", of_run, sizeof(of_run)));
+	people_free(&who);
+	return error;
 }
 
 /* The event whose calls took most of it; NULL: no price is known. */
@@ -41,24 +102,26 @@ static const struct report_event *dearest(const struct report *r)
 	return found;
 }
 
-static int tell(struct report *r, struct finding *finding, uint64_t wall, const struct report_thread *worst)
+static int tell(struct report *r, struct finding *finding, const struct probe_cost *all,
+		const struct report_thread *worst)
 {
 	const struct report_event *event = dearest(r);
-	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], calls[FORMAT_SIZE],
+	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], calls[FORMAT_SIZE], of_run[80],
 		most[2 * LABEL_ROOM] = "", worst_text[LABEL_ROOM + 50] = "";
 
 	if (event)
 		snprintf(most, sizeof(most), ", most of it at %s calls of %s", format_count(calls, event->tally.calls),
 			 r->d->probes[r->profile->events[event->event].probe].event);
-	if (finding->weight > worst->cost)
+	if (all->threads > 1)
 		snprintf(worst_text, sizeof(worst_text), " in all; the most: %s, %.0f %%",
 			 thread_label(r->d, worst->thread, label, sizeof(label)), finding->percent);
 	return report_add_finding(
 		r, finding,
-		"gaspbpf's own probes take %.0f %% of the time of %s (about %s%s)%s: so much slower does it run, and "
+		"gaspbpf's own probes take %.0f %% of the time of %s%s (%s %s%s)%s: so much slower does it run, and "
 		"calls that are short look longer than they are%s",
-		percent(finding->weight, wall), people_label(r->d, finding->victims, people, sizeof(people)),
-		format_time(time, finding->weight), worst_text, most,
+		percent(all->cost, all->wall), people_label(r->d, finding->victims, people, sizeof(people)),
+		probe_cost_of_run(all, " and ", of_run, sizeof(of_run)), all->cost < all->estimated ? "at most" : "about",
+		format_time(time, all->cost), worst_text, most,
 		r->d->run.budget ? "" : "; --max-overhead 2% keeps it below that");
 }
 
@@ -68,23 +131,23 @@ int report_find_probe_cost(struct report *r, struct people *who)
 		.kind = "probe_cost", .event = NO_INDEX, .thread = NO_INDEX, .victims = who, .section = "threads"
 	};
 	const struct report_thread *worst = NULL;
-	uint64_t wall = 0;
+	struct probe_cost all = { 0 };
 	int error = 0;
 
 	for (size_t i = 0; i < r->nthreads && !error; i++) {
 		const struct report_thread *t = &r->threads[i];
 
-		if (!takes_much(t))
+		if (!takes_much(r, t))
 			continue;
-		if (!worst || percent(t->cost, t->wall) > percent(worst->cost, worst->wall))
+		if (!worst || percent(probe_cost_of(t), t->wall) > percent(probe_cost_of(worst), worst->wall))
 			worst = t;
-		finding.weight += t->cost;
-		wall += t->wall;
+		probe_cost_add(&all, r, t);
 		error = people_add(who, t->thread);
 	}
 	if (!worst || error)
 		return error;
+	finding.weight = all.cost;
 	finding.thread = worst->thread;
-	finding.percent = percent(worst->cost, worst->wall);
-	return tell(r, &finding, wall, worst);
+	finding.percent = percent(probe_cost_of(worst), worst->wall);
+	return tell(r, &finding, &all, worst);
 }

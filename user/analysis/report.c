@@ -515,6 +515,7 @@ int reporter_print(struct reporter *r, FILE *out, const struct report_style *sty
 			say_only_sums(r, &p);
 		p.title = r->all[i].is->title;
 		p.warns = r->all[i].is->of_waiting;
+		p.warns_of_probes = r->all[i].is->of_work;
 		p.whole = r->all[i].chosen;
 		said = !r->some || !r->all[i].chosen || !p.title || lacks_calls(r, &r->all[i]);
 		if (has_text(r, &r->all[i]))

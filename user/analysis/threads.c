@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #include "analysis/people.h"
+#include "analysis/probe_cost.h"
 #include "util/log.h"
 #include "util/text.h"
 
-#define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
 #define EACH_MOST 16         /* threads; of more, those that differ only by their process are one row */
 #define SPREAD_LEAST 5       /* percent of a thread's time: less is alike */
 
@@ -44,9 +44,9 @@ struct shown {
 	bool used[SHARES], unseen, scheduled, only_sums;
 };
 
-/* Behind the columns that say who it is. scheduled: what the kernel tells of it. */
+/* Behind the columns that say who it is. scheduled: what the kernel tells of it. cost: ns, of the probes. */
 static void print_shares(const struct printer *p, struct table *t, const struct report_thread *row,
-			 const struct def_thread *scheduled, const struct shown *shown)
+			 const struct def_thread *scheduled, uint64_t cost, const struct shown *shown)
 {
 	const char *about = row->lost || row->summed || row->skipped ? "~" : "";
 	char text[FORMAT_SIZE];
@@ -65,7 +65,7 @@ static void print_shares(const struct printer *p, struct table *t, const struct 
 	if (shown->scheduled)
 		print_scheduling(t, scheduled);
 	if (!p->r->d->run.only_sums)
-		table_cell(t, "%.*f%%", percent(row->cost, row->wall) < 1 ? 2 : 1, percent(row->cost, row->wall));
+		table_cell(t, "%.*f%%", percent(cost, row->wall) < 1 ? 2 : 1, percent(cost, row->wall));
 }
 
 static void print_thread(const struct printer *p, struct table *t, const struct report_thread *row,
@@ -76,7 +76,7 @@ static void print_thread(const struct printer *p, struct table *t, const struct 
 
 	table_cell(t, "%s", label_without_tid(&who, label, sizeof(label)));
 	table_cell(t, "%u", p->r->d->threads[row->thread].tid);
-	print_shares(p, t, row, &p->r->d->threads[row->thread], shown);
+	print_shares(p, t, row, &p->r->d->threads[row->thread], probe_cost_of(row), shown);
 }
 
 /* --- many threads: those that differ only by their process are one row ----------------- */
@@ -125,7 +125,7 @@ static void add_thread(struct fold *fold, const struct report_thread *row, const
 	sum->summed += row->summed;
 	sum->skipped += row->skipped;
 	sum->wall += row->wall;
-	sum->cost += row->cost;
+	sum->cost += probe_cost_of(row);
 	sum->likely_outside += row->likely_outside;
 	sum->likely_unseen += row->likely_unseen;
 	add_groups(sum->likely_group, row->likely_group);
@@ -194,7 +194,7 @@ static void print_fold(const struct printer *p, struct table *t, const struct fo
 
 	table_cell(t, "%s", fold_label(p, fold, label, sizeof(label)));
 	table_cell(t, "%zu", fold->count);
-	print_shares(p, t, &fold->sum, &fold->scheduled, shown);
+	print_shares(p, t, &fold->sum, &fold->scheduled, fold->sum.cost, shown);
 }
 
 /* "ranks 0-63: wait from 2.1% (rank 5) to 88.0% (rank 2); outside from ..." */
@@ -224,28 +224,35 @@ static void print_spread(const struct printer *p, const struct fold *fold, const
  * more than was spent there. */
 static void print_cost(const struct printer *p)
 {
-	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[400];
-	uint64_t cost = 0, system = 0, wall = 0;
+	char probes[FORMAT_SIZE], all[FORMAT_SIZE], text[600], of_run[80];
+	struct probe_cost cost = { 0 };
+	uint64_t system = 0;
+	int at;
 
 	for (size_t i = 0; i < p->r->nthreads; i++) {
 		if (!p->r->threads[i].system)
 			continue;
-		cost += p->r->threads[i].cost;
+		probe_cost_add(&cost, p->r, &p->r->threads[i]);
 		system += p->r->threads[i].system;
-		wall += p->r->threads[i].wall;
 	}
 	if (!system)
 		return;
-	snprintf(
-		text, sizeof(text),
-		"Probes took about %s of these threads' time, %.*f%% of it (estimated from the price of a call). These "
-		"threads spent %s in the kernel in all (measured): %s.%s",
-		format_time(probes, cost), percent(cost, wall) < 1 ? 2 : 1, percent(cost, wall),
-		format_time(all, system),
-		cost < system ? "the probes' time is a part of that, the rest is the job's own: system calls, page "
-				"faults and the like"
-			      : "that is the probes' time and the job's own system calls, page faults and the like",
-		cost > system + system / 4 && cost > SURE_NS ? " So the cost is overstated." : "");
+	at = snprintf(text, sizeof(text), "Probes took %s %s of these threads' time, %.*f%% of it%s",
+		      cost.cost < cost.estimated ? "at most" : "about", format_time(probes, cost.cost),
+		      percent(cost.cost, cost.wall) < 1 ? 2 : 1, percent(cost.cost, cost.wall),
+		      probe_cost_of_run(&cost, " and ", of_run, sizeof(of_run)));
+	format_time(all, system);
+	if (cost.cost < cost.estimated)
+		snprintf(text + at, sizeof(text) - at,
+			 ". By the price of a call it would be %s: that estimate is too high, as these threads spent "
+			 "%s in the kernel in all (measured), with the job's own system calls, page faults and the like.",
+			 format_time(probes, cost.estimated), all);
+	else
+		snprintf(text + at, sizeof(text) - at,
+			 " (estimated from the price of a call). These threads spent %s in the kernel in all "
+			 "(measured): the probes' time is a part of that, the rest is the job's own: system calls, "
+			 "page faults and the like.",
+			 all);
 	printer_paragraph(p, "", text);
 }
 
