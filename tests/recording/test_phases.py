@@ -72,6 +72,15 @@ def test_each_iteration_is_a_step(tmp_path):
                one["longest_end_ns"] == one["end_ns"] for one in found["steps"])
 
 
+@pytest.mark.parametrize("long, said", [(3000, True), (30, False)])
+def test_what_is_hardly_an_iteration_is_called_that(tmp_path, long, said):
+    """Three of a hundred are longer than all others by far."""
+    text, _ = job([((long if turn % 33 == 17 else 2) * MS, MS) for turn in range(100)])
+    line = " ".join(reported(tmp_path, text, "--section", "phases").split())
+    assert ("so unlike that these are hardly the job's iterations" in line) == said
+    assert ("mean (median 3.000 ms), " in line) == said
+
+
 def test_of_many_iterations_a_step_has_several(tmp_path):
     """With the shortest and the longest of them, exactly."""
     lasts = [(3 + (turn * 7) % 5 + (30 if turn in (100, 777) else 0)) * MS for turn in range(1001)]

@@ -360,5 +360,9 @@ def test_pieces_of_a_loop_that_are_too_small(tmp_path):
     assert found["event"] == "GASP_OMP_LOOP_NEXT" and found["places"] == ["omp.c:10"]
     assert abs(found["gain_ns"] - (sick[1] - healed[1])) < 0.25 * (sick[1] - healed[1])
     assert "12,000 of them, with 200 ns of work each on average, and to ask for one takes 400 ns" in found["text"]
+    _, (found,) = report(tmp_path, dynamic(1200, takes=0)[0], {"small_chunks"})
+    assert "12,000 of them, with too little work in each to measure, and to ask" in found["text"]
+    out = gaspbpf.run("report", tmp_path / "run.gasp", "--explain", "1").stdout
+    assert "too small pieces" in out and "How regular: 12,000 pieces" not in out, "of nothing there is no mean"
     for twin in (healed[0], dynamic(1200, takes=2000, iterations=1200)[0], dynamic(1200, floor=390)[0]):
         assert not report(tmp_path, twin, {"small_chunks"})[1]

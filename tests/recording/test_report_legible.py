@@ -181,6 +181,40 @@ def test_threads_without_a_call(tmp_path):
         ", and 1 more that made no observed call and ran 2.000 s", ""]
 
 
+@pytest.mark.parametrize("out", [False, True])
+def test_what_was_withdrawn_was_not_kept_low(tmp_path, out):
+    text = composed.ranks(2) + composed.call(1, 100, 200, "pthread_mutex_lock", mutex=1)
+    text += composed.send(1, 210, 220, 1) + f"window 1 {S} {S} runtime:libgomp.so.1 c, pthread\n"
+    text += f"out MPI_Send {S}\n" * out
+    seen = shown(composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n"))
+    assert "c, pthread: seen only until" in words(seen)
+    assert ("\nKept low\n  GASP_MPI_SEND was out for 1.000 s" in seen) == ("\nKept low" in seen) == out
+
+
+def test_processes_of_one_program_without_a_call_are_one_line(tmp_path):
+    text = composed.ranks(1) + "".join(f"process {pid} {pid % 2}\nruns {pid} {command}\nquiet {pid} 1 {S}\n"
+                                       for pid, command in ((7, "pkg-config --exists this"), (8, "pkg-config --libs this"),
+                                                            (9, "pkg-configure"), (11, "pkg-config --exists this")))
+    text += "process 20 0\nruns 20 sh -c true\n"
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    assert shown(recording, "--section", "processes").splitlines()[-4:] == [
+        "  rank 0 (pid 1), 1 thread: ./job",
+        "  3 processes (the first: rank 1 (pid 7)) that made no observed call and ran 3.000 s in all: pkg-config ..",
+        "  rank 1 (pid 9), which made no observed call and ran 1.000 s: pkg-configure",
+        "  rank 0 (pid 20), which made no observed call: sh -c true"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_longer_than_the_terminal(tmp_path, width):
+    text = composed.ranks(2) + "".join(composed.call(1, number * 100, number * 100 + 50, "MPI_Send", dest=1).replace("\n", " end=tail\n")
+                                       for number in range(1, 9))
+    text += composed.send(2, 100, 110, 0) + "lost 1 4\nquiet 1 3 2000000000\n"
+    text += "runs 1 ./job --input /scratch/somewhere/far/away/of/here\nprocess 7 1\n"
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    long = [line for line in shown(recording, width=width).splitlines() if len(line) > width]
+    assert not long
+
+
 @pytest.mark.parametrize("queued, below", [(4, True), (1.5, False)])
 def test_what_a_lack_of_processors_may_look_like(tmp_path, queued, below):
     text = composed.ranks(2) + "".join(composed.call(tid, S, 4 * S, "MPI_File_read_at", fh=7) + scheduled(tid, queued)

@@ -8,6 +8,7 @@ import pytest
 import composed
 import gaspbpf
 
+pytestmark = pytest.mark.files
 S = 10**9
 
 
@@ -77,6 +78,29 @@ def test_who_had_the_processors(tmp_path, ran, quiet, said):
                                     for tid, run in enumerate(ran, 1) if run is not None),
                      f"quiet 1 3 {quiet * S}\n" if quiet else "")
     assert f"): {said}" in starved(seen)["text"]
+
+
+@pytest.mark.parametrize("cpus, said", [
+    ((1, 1), "(each of them may use one CPU only), or a quota held them up"),
+    ((1, 2), "(1 of them may use one CPU only), or a quota held them up"),
+    ((1, None), "(it may use CPU 3 only), or a quota held it up"),
+])
+def test_each_is_bound_to_a_processor_of_its_own(tmp_path, cpus, said):
+    seen, _ = report(tmp_path, 3, *(scheduled(tid, 10, 5, 3 - 0.1 * tid, count, 2 + tid)
+                                    for tid, count in enumerate(cpus, 1) if count))
+    assert said in starved(seen)["text"]
+
+
+@pytest.mark.parametrize("own, queued, cpus, said", [
+    (2.8, 4, 2, True), (1.9, 4, 2, False), (2.8, 4, None, False), (2.8, 0.5, 2, True), (1.9, 0.5, 2, False)])
+def test_what_gaspbpf_itself_used_of_the_processors(tmp_path, own, queued, cpus, said):
+    """In the finding, and where it is too little for one in the sentence below the table."""
+    seen, recording = report(tmp_path, 2, scheduled(1, 10, 5, queued), f"own {int(own * S)}\n",
+                             f"cpus {cpus}\n" if cpus else "")
+    text = starved(seen)["text"] if queued > 1 else gaspbpf.run("report", recording, "--section", "threads").stdout
+    assert "had no CPU" in text
+    assert ("; gaspbpf itself used 2.800 s of these CPUs, 14 % of their time" in " ".join(text.split())) == said
+    assert ("gaspbpf itself" in text) == said
 
 
 MS = 10**6

@@ -9,7 +9,7 @@
  * thread PID TID
  *
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
- * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
+ * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended; end=tail, by a tail call;
  * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address;
  * site=FILE:LINE,FUNCTION: in this function, which else is work; site=+FUNCTION: in it, without source.
  *
@@ -30,6 +30,8 @@
  *
  * budget SHARE: --max-overhead, in 1/10000
  *
+ * own NS: CPU time that gaspbpf itself took
+ *
  * cost TID NS SYSTEM: what the probes took of it, and what it spent in the kernel; 0: that is not known
  *
  * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
@@ -40,7 +42,8 @@
  *
  * quiet PID THREADS RUN: so many threads of the process made no observed call, and ran so long together
  *
- * window PID FROM TO AFTER [MODEL...]: in which calls of the process were not seen; of these models
+ * window PID FROM TO AFTER [MODEL...]: in which calls of the process were not seen; of these models. AFTER may be
+ * runtime:NAME: they are observed only where there is no parallel runtime, and this one was loaded
  *
  * floor NS: so much of each call is the probe's own time, by the calibration; before the calls
  *
@@ -288,7 +291,7 @@ static uint32_t program_image(void)
 }
 
 /* FILE:LINE of the process, or FILE:LINE@BASE. */
-static void add_window(const char *text)
+static void add_window(char *text)
 {
 	unsigned long pid, from, to;
 	char after[100];
@@ -298,6 +301,7 @@ static void add_window(const char *text)
 	if (sscanf(text, "%lu %lu %lu %99s %n", &pid, &from, &to, after, &read) != 4)
 		fail("window PID FROM TO AFTER");
 	text += read;
+	text[strcspn(text, "\n")] = '\0';
 	index = definitions_add_window(&d);
 	if (index == NO_INDEX)
 		fail("out of memory");
@@ -307,6 +311,10 @@ static void add_window(const char *text)
 						.after = copy(after),
 						.models = *text ? copy(text) : NULL,
 						.loader = NO_INDEX };
+	if (!strncmp(after, "runtime:", 8)) {
+		d.windows[index].runtime = copy(after + 8);
+		d.windows[index].after = NULL;
+	}
 }
 
 /* "+main": 0x10 bytes into this function, of which there is no source. */
@@ -375,6 +383,8 @@ static void add_call(char *text, bool atomic)
 	while ((value = strtok_r(NULL, " \n", &next))) {
 		if (!strncmp(value, "depth=", 6))
 			span.depth = atoi(value + 6);
+		else if (!strcmp(value, "end=tail"))
+			span.reason = GB_END_TAIL;
 		else if (!strcmp(value, "end=under_way"))
 			span.reason = GB_END_DETACH;
 		else if (!strncmp(value, "site=", 5))
@@ -649,6 +659,8 @@ int main(int argc, char **argv)
 			add_scheduled(line + 10);
 		else if (sscanf(line, "budget %lu", &a) == 1)
 			d.run.budget = a;
+		else if (sscanf(line, "own %lu", &a) == 1)
+			d.run.own_cpu = a;
 		else if (sscanf(line, "price %99s %lu", symbol, &a) == 2)
 			d.probes[probe_of(symbol)].cost_ns = a;
 		else if (sscanf(line, "cost %lu %ld %ld", &a, &b, &c) == 3)

@@ -174,6 +174,7 @@ struct communication {
 	/* At the end: */
 	struct flow all, collective;
 	uint64_t missing;   /* operations that are not on the timeline */
+	uint64_t described; /* calls that began messages which were described before: nothing is known of these */
 	uint32_t ranks;     /* of the largest job */
 	uint32_t *by_bytes; /* pairs, the heaviest first */
 	size_t nby_bytes;

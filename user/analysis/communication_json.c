@@ -173,6 +173,7 @@ void communication_put(void *state, const struct report *r, struct json *j)
 	put_small(c, r, j);
 	put_idle(c, r, j);
 	json_key_uint(j, "waits_for_unknown", c->waits_unknown);
+	json_key_uint(j, "calls_of_described", c->described);
 	json_key_uint(j, "calls_not_on_timeline", c->missing);
 	json_key_uint(j, "calls_with_too_many_inside", c->nested_too_many);
 	json_key_uint(j, "accesses_of_own_part_left_out", r->d->loss.near);

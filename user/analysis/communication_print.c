@@ -179,6 +179,29 @@ static void print_hot(const struct communication *c, const struct printer *p)
 		process_label(c->d, c->hot, text, sizeof(text)), percent(c->hot_operations, all), c->ranks);
 }
 
+/* Calls that begin messages which were described before: "GASP_MPI_STARTALL 1,280, GASP_MPI_START 3". */
+static void print_described(const struct communication *c, const struct printer *p)
+{
+	struct paragraph paragraph = printer_item(p, "");
+	char label[LABEL_ROOM], count[FORMAT_SIZE];
+	uint64_t left = c->described;
+
+	if (!left)
+		return;
+	paragraph_words(&paragraph, "Persistent requests, not in the above: begun by");
+	for (size_t i = 0; i < p->r->nevents && left; i++) {
+		const struct report_event *event = &p->r->events[i];
+
+		if (!probe_begins_described(&c->d->probes[p->r->profile->events[event->event].probe]))
+			continue;
+		left -= event->tally.calls;
+		paragraph_words(&paragraph, "%s calls of %s%s", format_count(count, event->tally.calls),
+				report_event_label(p->r, event->event, label, sizeof(label)), left ? " and" : ",");
+	}
+	paragraph_words(&paragraph, "which do not say whom each message goes to, or its bytes");
+	paragraph_end(&paragraph);
+}
+
 static void print_others(const struct communication *c, const struct printer *p)
 {
 	struct flow own = { 0 }, others = { 0 }, unknown = { 0 };
@@ -191,24 +214,23 @@ static void print_others(const struct communication *c, const struct printer *p)
 		flow_add(&others, &c->processes[i].others);
 		flow_add(&unknown, &c->processes[i].unknown);
 	}
-	if (own.operations || others.operations) {
-		fprintf(p->out, "One-sided: %s of the own part, ", format_count(count, own.operations));
-		fprintf(p->out, "%s of other ranks' (%.0f%%)%s\n", format_count(count, others.operations),
-			percent(others.operations, own.operations + others.operations),
-			c->d->loss.near ? "; accesses of the own part are left out of this recording" : "");
-	}
+	if (own.operations || others.operations)
+		printer_line(p, "One-sided: %s of the own part, %s of other ranks' (%.0f%%)%s",
+			     format_count(count, own.operations), format_count(bytes, others.operations),
+			     percent(others.operations, own.operations + others.operations),
+			     c->d->loss.near ? "; accesses of the own part are left out of this recording" : "");
 	if (c->collective.operations)
-		fprintf(p->out, "Collectives, not in the above: %s calls, %s\n",
-			format_count(count, c->collective.operations),
-			printer_bytes(bytes, c->collective.bytes, c->collective.operations - c->collective.unknown,
-				      c->collective.unknown));
+		printer_line(p, "Collectives, not in the above: %s calls, %s",
+			     format_count(count, c->collective.operations),
+			     printer_bytes(bytes, c->collective.bytes, c->collective.operations - c->collective.unknown,
+					   c->collective.unknown));
 	if (unknown.operations)
-		fprintf(p->out, "To ranks that are not known, not in the above: %s operations, %s\n",
-			format_count(count, unknown.operations),
-			printer_bytes(bytes, unknown.bytes, unknown.operations - unknown.unknown, unknown.unknown));
+		printer_line(p, "To ranks that are not known, not in the above: %s operations, %s",
+			     format_count(count, unknown.operations),
+			     printer_bytes(bytes, unknown.bytes, unknown.operations - unknown.unknown, unknown.unknown));
+	print_described(c, p);
 	if (c->missing)
-		fprintf(p->out, "Not on the timeline, so not in the above: %s calls\n",
-			format_count(count, c->missing));
+		printer_line(p, "Not on the timeline, so not in the above: %s calls", format_count(count, c->missing));
 }
 
 /* --- habits --------------------------------------------------------------- */
@@ -302,7 +324,7 @@ void communication_print(void *state, const struct printer *p)
 	char all[FORMAT_SIZE], bytes[FORMAT_SIZE], note[200];
 	bool matrix = is_whole(c) && fits(p, count);
 
-	if (!c->nby_bytes && !p->whole)
+	if (!c->nby_bytes && !c->described && !p->whole)
 		return;
 	if (p->style->top)
 		shown = printer_rows(p, c->nby_bytes);

@@ -124,6 +124,8 @@ static void sum_processes(struct communication *c, const struct report *r)
 	for (size_t i = 0; i < r->nevents; i++) {
 		enum role role = r->profile->events[r->events[i].event].role;
 
+		if (probe_begins_described(&r->d->probes[r->profile->events[r->events[i].event].probe]))
+			c->described += r->events[i].tally.calls;
 		if (ROLE_BIT(role) & analysis_communication.roles && r->profile->events[r->events[i].event].moves)
 			c->missing += tally_missing(&r->events[i].tally);
 	}

@@ -47,24 +47,26 @@ static void print_losers(const struct printer *p)
 /* summed: of the lost calls, those that the kernel's sums have. */
 static void print_lost(const struct printer *p, uint64_t summed)
 {
-	char text[FORMAT_SIZE];
+	char lost[FORMAT_SIZE], calls[FORMAT_SIZE], some[FORMAT_SIZE];
 	const struct report *r = p->r;
 	double share = r->calls ? 100.0 * r->lost / r->calls : 0;
+	const char *what = r->calls == 1 ? "call" : "calls";
 
-	fprintf(p->out, "\n%slost %s of ", r->lost ? p->bold : "", format_count(text, r->lost));
-	fprintf(p->out, "%s %s%s", format_count(text, r->calls), r->calls == 1 ? "call" : "calls",
-		r->lost ? p->plain : "");
+	format_count(lost, r->lost);
+	format_count(calls, r->calls);
+	fputc('\n', p->out);
 	if (!r->lost) {
-		fputc('\n', p->out);
+		printer_line(p, "lost %s of %s %s", lost, calls, what);
 		return;
 	}
-	fprintf(p->out, " from the timeline (%.*f %%); ", share < 0.1 ? 4 : 1, share);
-	if (summed >= r->lost)
-		fprintf(p->out, "all are in Calls and Total, timed in the kernel\n");
-	else if (summed)
-		fprintf(p->out, "%s of them are in Calls and Total, timed in the kernel\n", format_count(text, summed));
-	else
-		fprintf(p->out, "what they were is not known\n");
+	printer_line(p, "%slost %s of %s %s%s from the timeline (%.*f %%); %s%s", p->bold, lost, calls, what, p->plain,
+		     share < 0.1 ? 4 : 1, share,
+		     summed >= r->lost ? "all"
+		     : summed          ? format_count(some, summed)
+				       : "what they were is not known",
+		     summed >= r->lost ? " are in Calls and Total, timed in the kernel"
+		     : summed          ? " of them are in Calls and Total, timed in the kernel"
+				       : "");
 	print_losers(p);
 }
 
@@ -74,22 +76,22 @@ static void print_kept_low(const struct printer *p)
 	char text[FORMAT_SIZE];
 
 	if (p->r->summed && !p->r->d->run.only_sums)
-		fprintf(p->out, "%s %s summed up in the kernel, to keep the cost low\n",
-			format_count(text, p->r->summed), p->r->summed == 1 ? "call was" : "calls were");
+		printer_line(p, "%s %s summed up in the kernel, to keep the cost low", format_count(text, p->r->summed),
+			     p->r->summed == 1 ? "call was" : "calls were");
 	if (p->r->skipped)
-		fprintf(p->out,
-			"%s %s only counted, to keep the cost low; how long they took is estimated by the mean of "
-			"the others\n",
-			format_count(text, p->r->skipped), p->r->skipped == 1 ? "call was" : "calls were");
+		printer_line(p,
+			     "%s %s only counted, to keep the cost low; how long they took is estimated by the mean of "
+			     "the others",
+			     format_count(text, p->r->skipped), p->r->skipped == 1 ? "call was" : "calls were");
 }
 
-/* One line for a number that is not 0: "    12 calls <what>". */
+/* One sentence for a number that is not 0: "    12 calls <what>". */
 static void print_unseen(const struct printer *p, uint64_t count, const char *one, const char *many, const char *what)
 {
 	char text[FORMAT_SIZE];
 
 	if (count)
-		fprintf(p->out, "%s %s %s\n", format_count(text, count), count == 1 ? one : many, what);
+		printer_line(p, "%s %s %s", format_count(text, count), count == 1 ? one : many, what);
 }
 
 static void print_own_cpu(const struct printer *p)

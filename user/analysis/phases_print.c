@@ -12,6 +12,7 @@
 
 #define OUTLIERS_SHOWN 3
 #define WORDS 2000
+#define HARDLY_ALIKE 3 /* standard deviation by mean: what varies more is hardly the same thing each time */
 
 static unsigned long long shown_number(uint64_t number)
 {
@@ -20,10 +21,29 @@ static unsigned long long shown_number(uint64_t number)
 
 /* --- text ------------------------------------------------------------------- */
 
+/* " (median 20.1 us)", where the mean tells little: of the only phase that has iterations; "": else. */
+static const char *median_text(const struct iterating *it, char *text, size_t room)
+{
+	const struct part *only = NULL;
+	char time[FORMAT_SIZE];
+
+	*text = '\0';
+	for (size_t i = 0; i < it->nparts; i++) {
+		if (!it->parts[i].count)
+			continue;
+		if (only)
+			return text;
+		only = &it->parts[i];
+	}
+	if (only && it->variation > HARDLY_ALIKE)
+		snprintf(text, room, " (median %s)", format_time(time, only->typical));
+	return text;
+}
+
 static void print_iterations(const struct phases *s, const struct printer *p, const struct iterating *it)
 {
 	char label[2 * LABEL_ROOM], mean[FORMAT_SIZE], least[FORMAT_SIZE], most[FORMAT_SIZE], who[LABEL_ROOM],
-		count[FORMAT_SIZE], text[WORDS];
+		count[FORMAT_SIZE], median[FORMAT_SIZE + 20], text[WORDS];
 	struct people members = { 0 };
 
 	for (size_t i = 0; i < it->nmembers; i++)
@@ -32,10 +52,12 @@ static void print_iterations(const struct phases *s, const struct printer *p, co
 	people_label(s->d, &members, who, sizeof(who));
 	people_free(&members);
 	iterating_label(s, p->r, it, label, sizeof(label));
-	snprintf(text, sizeof(text), "%s iterations of %s, each %s %s: %s mean, %s to %s, varying by %.1f %%",
+	snprintf(text, sizeof(text), "%s iterations of %s, each %s %s: %s mean%s, %s to %s, varying by %.1f %%%s",
 		 format_count(count, it->iterations), who,
 		 it->kind == MARKER_PROGRAM ? "a call of" : "up to the end of", label, format_time(mean, it->mean),
-		 format_time(least, it->shortest), format_time(most, it->longest), 100 * it->variation);
+		 median_text(it, median, sizeof(median)), format_time(least, it->shortest),
+		 format_time(most, it->longest), 100 * it->variation,
+		 it->variation > HARDLY_ALIKE ? ": they are so unlike that these are hardly the job's iterations" : "");
 	printer_paragraph(p, "", text);
 }
 

@@ -4,6 +4,9 @@
  */
 #include "analysis/printer.h"
 
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/probe_cost.h"
@@ -166,4 +169,24 @@ void printer_paragraph(const struct printer *p, const char *before, const char *
 
 	paragraph_words(&paragraph, "%s", text);
 	paragraph_end(&paragraph);
+}
+
+void printer_line(const struct printer *p, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		*p->error = *p->error ?: -ENOMEM;
+		return;
+	}
+	if (p->style->width)
+		printer_paragraph(p, "", text);
+	else
+		fprintf(p->out, "%s\n", text);
+	free(text);
 }

@@ -44,6 +44,8 @@ void printer_rest(const struct printer *printer, size_t shown, size_t count, con
 struct paragraph printer_item(const struct printer *printer, const char *before);
 /* A whole one. */
 void printer_paragraph(const struct printer *printer, const char *before, const char *text);
+/* A paragraph that is one line where the width is not limited. */
+void printer_line(const struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Are there pictures in the tables? */
 bool printer_has_bars(const struct printer *printer);

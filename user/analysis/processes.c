@@ -2,6 +2,10 @@
 /*
  * processes.c - the processes of the job.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
 #include "util/format.h"
@@ -13,74 +17,196 @@
 #define QUIET_PART 100   /* of the time observed: threads that ran less are not worth a line's room */
 #define COMMAND_LEAST 20 /* columns: in less it would say nothing */
 
-/* On a terminal, what fits into the line; columns: of it that are taken. */
-static void print_command(const struct printer *p, const char *command, size_t columns)
+/* What has room of a process's line. */
+#define LINE_ROOM (2 * LABEL_ROOM + 200)
+
+static const char *command_of(const struct def_process *def)
 {
-	size_t room = p->style->width > columns ? p->style->width - columns : 0;
+	return def->command && *def->command ? def->command : def->name ?: "?";
+}
 
-	const char *end = command;
+/* Of all processes, by index. */
+struct lines {
+	const struct printer *p;
+	uint32_t *threads; /* how many there are in the tables */
+	bool *told;
+};
 
-	if (room < COMMAND_LEAST || utf8_columns(command) <= room) {
-		fputs(command, p->out);
+/* Into text, "" where it is not known; which is returned. */
+static const char *how_it_ended(const struct printer *p, const struct def_process *def, char *text, size_t room)
+{
+	*text = '\0';
+	if (def->has_exit && (def->exit_code & 0x7f))
+		snprintf(text, room, " (killed by signal %d)", def->exit_code & 0x7f);
+	else if (def->has_exit)
+		snprintf(text, room, " (exited with %d)", def->exit_code >> 8 & 0xff);
+	else if (p->r->d->run.only_sums && def->end)
+		snprintf(text, room, " (has ended)");
+	return text;
+}
+
+/* length: of the command, bytes. Where the width is limited as much of it as fits; where next to nothing would, the
+ * line goes on below. */
+static void print_line(const struct printer *p, const char *head, const char *command, size_t length, const char *behind)
+{
+	size_t taken = 2 + utf8_columns(head) + 2 + utf8_columns(behind), left;
+	size_t room = p->style->width > taken ? p->style->width - taken : 0;
+	struct paragraph paragraph = { .out = p->out, .width = p->style->width, .indent = 2, .further = 4 };
+	char *whole = strndup(log_safe(command), length);
+	const char *end = whole;
+
+	if (!whole) {
+		*p->error = *p->error ?: -ENOMEM;
 		return;
 	}
-	for (size_t left = room - 2; left || (*end & 0xc0) == 0x80; end++)
+	left = room >= COMMAND_LEAST && utf8_columns(whole) > room ? room - 2 : SIZE_MAX;
+	for (; *end && (left || (*end & 0xc0) == 0x80); end++)
 		left -= (*end & 0xc0) != 0x80;
-	fprintf(p->out, "%.*s..", (int)(end - command), command);
+	if (!p->style->width) {
+		fprintf(p->out, "  %s: %s%s\n", head, whole, behind);
+	} else {
+		paragraph_words(&paragraph, "%s: %.*s%s%s", head, (int)(end - whole), whole, *end ? ".." : "", behind);
+		paragraph_end(&paragraph);
+	}
+	free(whole);
 }
+
+/* --- processes without calls: those of one program are one line ----------------- */
+
+static size_t program_length(const char *command)
+{
+	return strcspn(command, " ");
+}
+
+/* A process of which nothing is told but that it was there. */
+static bool is_silent(const struct lines *lines, uint32_t index)
+{
+	const struct def_process *def = &lines->p->r->d->processes[index];
+
+	return !def->left_out && !def->others && !lines->p->r->d->run.only_sums && !lines->threads[index];
+}
+
+/* Silent ones, both: of one program, on one node, and ended alike. */
+static bool are_alike(const struct lines *lines, uint32_t first, uint32_t other)
+{
+	const struct def_process *a = &lines->p->r->d->processes[first], *b = &lines->p->r->d->processes[other];
+	size_t length = program_length(command_of(a));
+
+	return is_silent(lines, other) && a->has_exit == b->has_exit && a->exit_code == b->exit_code &&
+	       a->node == b->node && program_length(command_of(b)) == length &&
+	       !strncmp(command_of(a), command_of(b), length);
+}
+
+/* Words that the commands have alike, in bytes. */
+static size_t words_alike(const char *a, const char *b, size_t length)
+{
+	size_t same = 0, end = program_length(a);
+
+	for (; same < length && a[same] && a[same] == b[same]; same++)
+		if (a[same] == ' ')
+			end = same;
+	return (a[same] == ' ' || !a[same]) && (b[same] == ' ' || !b[same]) ? same : end;
+}
+
+static void print_silent(struct lines *lines, uint32_t index)
+{
+	const struct printer *p = lines->p;
+	const struct def_process *first = &p->r->d->processes[index];
+	const char *command = command_of(first), *node = process_node(p->r->d, index);
+	struct who who = who_is_process(p->r->d, index);
+	size_t count = 0, length = strlen(command);
+	char label[LABEL_ROOM], head[LINE_ROOM], ended[40], behind[50], ran[FORMAT_SIZE + 20] = "", time[FORMAT_SIZE];
+	uint64_t quiet_run = 0;
+
+	for (uint32_t i = index; i < p->r->d->nprocesses; i++) {
+		if (!are_alike(lines, index, i))
+			continue;
+		count++;
+		lines->told[i] = true;
+		quiet_run += p->r->d->processes[i].quiet_run;
+		length = words_alike(command, command_of(&p->r->d->processes[i]), length);
+	}
+	if (quiet_run)
+		snprintf(ran, sizeof(ran), " and ran %s%s", format_time(time, quiet_run), count > 1 ? " in all" : "");
+	snprintf(behind, sizeof(behind), "%s%s", command[length] ? " .." : "", how_it_ended(p, first, ended, sizeof(ended)));
+	label_with_pid(&who, label, sizeof(label));
+	if (count == 1)
+		snprintf(head, sizeof(head), "%s%s%s, which made no observed call%s", label, node ? " on " : "",
+			 node ? log_safe(node) : "", ran);
+	else
+		snprintf(head, sizeof(head), "%zu processes%s%s (the first: %s) that made no observed call%s", count,
+			 node ? " on " : "", node ? log_safe(node) : "", label, ran);
+	print_line(p, head, command, length, behind);
+}
+
+/* --- all of them ---------------------------------------------------------------- */
 
 /* Who makes no observed call is in no table. */
-static size_t print_quiet(const struct printer *p, const struct def_process *def)
+static bool tells_quiet(const struct printer *p, const struct def_process *def)
 {
-	char time[FORMAT_SIZE];
-
-	return fprintf(p->out, ", and %u more that made no observed call and ran %s", def->quiet,
-		       format_time(time, def->quiet_run));
+	return def->quiet_run > (def->end ?: p->r->d->run.end) / QUIET_PART - def->start / QUIET_PART;
 }
 
-static void print_process(const struct printer *p, uint32_t index)
+static void print_process(struct lines *lines, uint32_t index)
 {
+	const struct printer *p = lines->p;
 	const struct def_process *def = &p->r->d->processes[index];
-	const char *command = def->command && *def->command ? def->command : def->name;
-	unsigned threads = 0;
+	const char *node = process_node(p->r->d, index);
 	struct who who = who_is_process(p->r->d, index);
-	char label[LABEL_ROOM];
-	size_t columns;
+	char label[LABEL_ROOM], count[40] = "", quiet[100] = "", time[FORMAT_SIZE], head[LINE_ROOM], behind[40];
 
-	for (size_t i = 0; i < p->r->nthreads; i++)
-		threads += p->r->threads[i].process == index;
-	columns = fprintf(p->out, "  %s", label_with_pid(&who, label, sizeof(label)));
-	if (process_node(p->r->d, index))
-		columns += fprintf(p->out, " on %s", log_safe(process_node(p->r->d, index)));
+	lines->told[index] = true;
+	label_with_pid(&who, label, sizeof(label));
 	if (def->others) {
-		fputs(": those that ended too long ago, came too many at a time, or ended before a look at them\n",
-		      p->out);
+		fprintf(p->out,
+			"  %s%s%s: those that ended too long ago, came too many at a time, or ended before a look at them\n",
+			label, node ? " on " : "", node ? log_safe(node) : "");
 		return;
 	}
 	if (!p->r->d->run.only_sums)
-		columns += fprintf(p->out, ", %u %s", threads, threads == 1 ? "thread" : "threads");
-	if (def->quiet_run > (def->end ?: p->r->d->run.end) / QUIET_PART - def->start / QUIET_PART)
-		columns += print_quiet(p, def);
-	fputs(": ", p->out);
-	print_command(p, command ? log_safe(command) : "?", columns + 2);
-	if (def->has_exit && (def->exit_code & 0x7f))
-		fprintf(p->out, " (killed by signal %d)", def->exit_code & 0x7f);
-	else if (def->has_exit)
-		fprintf(p->out, " (exited with %d)", def->exit_code >> 8 & 0xff);
-	else if (p->r->d->run.only_sums && def->end)
-		fputs(" (has ended)", p->out);
-	fputc('\n', p->out);
+		snprintf(count, sizeof(count), ", %u thread%s", lines->threads[index], plural(lines->threads[index]));
+	if (tells_quiet(p, def))
+		snprintf(quiet, sizeof(quiet), ", and %u more that made no observed call and ran %s", def->quiet,
+			 format_time(time, def->quiet_run));
+	snprintf(head, sizeof(head), "%s%s%s%s%s", label, node ? " on " : "", node ? log_safe(node) : "", count, quiet);
+	print_line(p, head, command_of(def), SIZE_MAX, how_it_ended(p, def, behind, sizeof(behind)));
+}
+
+static void print_all(struct lines *lines)
+{
+	const struct definitions *d = lines->p->r->d;
+	size_t shown = 0, left = 0;
+
+	for (size_t i = 0; i < lines->p->r->nthreads; i++)
+		if (lines->p->r->threads[i].process < d->nprocesses)
+			lines->threads[lines->p->r->threads[i].process]++;
+	for (uint32_t i = 0; i < d->nprocesses && shown < PROCESSES_SHOWN; i++) {
+		if (d->processes[i].left_out || lines->told[i])
+			continue;
+		shown++;
+		if (is_silent(lines, i))
+			print_silent(lines, i);
+		else
+			print_process(lines, i);
+	}
+	for (uint32_t i = 0; i < d->nprocesses; i++)
+		left += !d->processes[i].left_out && !lines->told[i];
+	if (left)
+		fprintf(lines->p->out, "  ... and %zu more processes\n", left);
 }
 
 static void print_processes(void *state, const struct printer *p)
 {
-	size_t count = 0;
+	struct lines lines = { .p = p,
+			       .threads = calloc(p->r->d->nprocesses + 1, sizeof(*lines.threads)),
+			       .told = calloc(p->r->d->nprocesses + 1, sizeof(*lines.told)) };
 
-	for (size_t i = 0; i < p->r->d->nprocesses; i++)
-		if (!p->r->d->processes[i].left_out && count++ < PROCESSES_SHOWN)
-			print_process(p, i);
-	if (count > PROCESSES_SHOWN)
-		fprintf(p->out, "  ... and %zu more processes\n", count - PROCESSES_SHOWN);
+	if (lines.threads && lines.told)
+		print_all(&lines);
+	else
+		*p->error = *p->error ?: -ENOMEM;
+	free(lines.threads);
+	free(lines.told);
 }
 
 static void put_processes(void *state, const struct report *r, struct json *j)

@@ -80,7 +80,7 @@ int region_tell_chunks(const struct regions *s, struct report *r, const struct r
 				   .weight = ns,
 				   .has_gain = true,
 				   .gain = gain,
-				   .regularity = { .what = "pieces",
+				   .regularity = { .what = each ? "pieces" : NULL, /* else it is of nothing */
 						   .times = sums->chunks,
 						   .of = sums->chunks,
 						   .mean = (double)done(s, region) / sums->chunks,
@@ -90,13 +90,13 @@ int region_tell_chunks(const struct regions *s, struct report *r, const struct r
 		run[OBSERVED_ROOM], gives[FORMAT_SIZE];
 
 	finding.event = profile_event(r->profile, r->d, region->chunk);
-	snprintf(work, sizeof(work), "less work than can be told");
+	snprintf(work, sizeof(work), "too little work in each to measure,");
 	if (each)
-		snprintf(work, sizeof(work), "%s of work", format_time(ask, each));
+		snprintf(work, sizeof(work), "%s of work each on average,", format_time(ask, each));
 	return report_add_finding(
 		r, &finding,
-		"a loop in the region at %s is handed out in too small pieces: %s of them, with %s each on "
-		"average, and to ask for one takes %s; that is %s in all, %.1f %% of the threads' time; with pieces of "
+		"a loop in the region at %s is handed out in too small pieces: %s of them, with %s "
+		"and to ask for one takes %s; that is %s in all, %.1f %% of the threads' time; with pieces of "
 		"many iterations (the chunk size), %s would be up to %s (%.1f %%) shorter",
 		region_label(s, region->site, region->probe, region->share, place, sizeof(place)),
 		format_count(pieces, sums->chunks), work, format_time(ask, ns / sums->asks), format_time(all, ns),

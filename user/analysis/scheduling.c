@@ -33,6 +33,7 @@
 #define SHOWN 6
 #define EXCUSED_SHARE 20 /* one in so many of what it was queued: less is not told */
 #define MOST_OF 0.75     /* of the processors: threads that had so much of them are in each other's way */
+#define OWN_SHARE 10     /* percent of the processors' time that gaspbpf itself had: less is not told */
 #define NOTED_SHARE 3    /* percent of its time: what the system's own threads take is less */
 
 /* Threads that were busy, and might use one processor only, the same. */
@@ -191,11 +192,44 @@ static double processors_had(const struct report *r)
 	return observed ? ran / observed : -1;
 }
 
-/* The same where it is not known: do they crowd each other out, or somebody else them? */
-static const char *crowd_text(const struct report *r, const struct def_thread *t, char *text, size_t room)
+/* " (it may use CPU 1 only)"; of several that are bound, which all is said of, or of none. */
+static void put_cpus(const struct scheduling *s, const struct report *r, char *text, size_t room)
 {
+	const struct def_thread *worst = &r->d->threads[s->starved[0]];
+	size_t bound = 0;
+
+	for (size_t i = 0; i < s->nstarved; i++)
+		bound += r->d->threads[s->starved[i]].cpus == 1;
+	*text = '\0';
+	if (s->nstarved > 1 && bound == s->nstarved)
+		snprintf(text, room, " (each of them may use one CPU only)");
+	else if (s->nstarved > 1 && bound)
+		snprintf(text, room, " (%zu of them may use one CPU only)", bound);
+	else if (worst->cpus == 1)
+		snprintf(text, room, " (it may use CPU %u only)", worst->cpu);
+	else if (worst->cpus)
+		snprintf(text, room, " (it may use %u)", worst->cpus);
+}
+
+/* "; gaspbpf itself used 2.8 s of these CPUs", where that is a tenth of their time; "": it is less, or not known. */
+static const char *own_text(const struct report *r, char *text, size_t room)
+{
+	uint64_t whole = (r->end - r->start) * r->d->run.cpus;
+	char own[FORMAT_SIZE];
+
+	*text = '\0';
+	if (!r->d->nnodes && whole && percent(r->d->run.own_cpu, whole) >= OWN_SHARE)
+		snprintf(text, room, "; gaspbpf itself used %s of these CPUs, %.0f %% of their time",
+			 format_time(own, r->d->run.own_cpu), percent(r->d->run.own_cpu, whole));
+	return text;
+}
+
+/* The same where it is not known: do they crowd each other out, or somebody else them? */
+static const char *crowd_text(const struct scheduling *s, const struct report *r, char *text, size_t room)
+{
+	const struct def_thread *t = &r->d->threads[s->starved[0]];
 	double had = t->cpus > 1 ? processors_had(r) : -1;
-	char cpus[80] = "";
+	char cpus[80];
 
 	if (had >= 0) {
 		snprintf(text, room, "%s: of %u that it may use, all that was observed had %.2f on average",
@@ -204,11 +238,9 @@ static const char *crowd_text(const struct report *r, const struct def_thread *t
 			 t->cpus, had);
 		return text;
 	}
-	if (t->cpus == 1)
-		snprintf(cpus, sizeof(cpus), " (it may use CPU %u only)", t->cpu);
-	else if (t->cpus)
-		snprintf(cpus, sizeof(cpus), " (it may use %u)", t->cpus);
-	snprintf(text, room, "more threads wanted to run than there are CPUs for them%s, or a quota held it up", cpus);
+	put_cpus(s, r, cpus, sizeof(cpus));
+	snprintf(text, room, "more threads wanted to run than there are CPUs for them%s, or a quota held %s up", cpus,
+		 s->nstarved > 1 ? "them" : "it");
 	return text;
 }
 
@@ -228,7 +260,7 @@ static int tell(struct scheduling *s, struct report *r)
 {
 	const struct def_thread *worst = &r->d->threads[s->starved[0]];
 	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE],
-		why[NAMED * LABEL_ROOM + LABEL_ROOM + 100], excused[150];
+		why[NAMED * LABEL_ROOM + LABEL_ROOM + 100], excused[150], own[100];
 	uint64_t observed = 0, queued = 0;
 	int error;
 	struct finding finding = { .kind = "starved",
@@ -248,24 +280,25 @@ static int tell(struct scheduling *s, struct report *r)
 	thread_label(r->d, s->starved[0], label, sizeof(label));
 	format_time(time, scheduling_lost(r, s->starved[0]));
 	excused_text(queued, finding.weight, excused, sizeof(excused));
+	own_text(r, own, sizeof(own));
 	if (s->ngroups)
 		bound_text(s, r->d, why, sizeof(why));
 	else
-		crowd_text(r, worst, why, sizeof(why));
+		crowd_text(s, r, why, sizeof(why));
 	if (s->nstarved == 1)
 		error = report_add_finding(
 			r, &finding,
-			"%s could run and had no CPU for %.0f %% of its time (%s%s): %s. That it is late, or "
+			"%s could run and had no CPU for %.0f %% of its time (%s%s): %s%s. That it is late, or "
 			"its calls take long, may come from that and not from the code",
-			label, finding.percent, time, excused, why);
+			label, finding.percent, time, excused, why, own);
 	else
 		error = report_add_finding(
 			r, &finding,
 			"%s could run and had no CPU for %.0f %% of their time (%s in all; the most: %s, %.0f %%, "
-			"%s%s): %s. That they are late, or their calls take long, may come from that and not from "
+			"%s%s): %s%s. That they are late, or their calls take long, may come from that and not from "
 			"the code",
 			people_label(r->d, &s->who, people, sizeof(people)), percent(finding.weight, observed),
-			format_time(all, finding.weight), label, finding.percent, time, excused, why);
+			format_time(all, finding.weight), label, finding.percent, time, excused, why, own);
 	return error;
 }
 
@@ -343,15 +376,15 @@ static size_t put_noted(const struct noted *n, const struct report *r, char *tex
 static void put_note(const struct noted *n, const struct report *r, char *text, size_t room)
 {
 	const struct def_thread *most = &r->d->threads[n->most];
-	char worst[LABEL_ROOM], longest[FORMAT_SIZE];
+	char worst[LABEL_ROOM], longest[FORMAT_SIZE], own[100];
 	size_t at = put_noted(n, r, text, room);
 
 	at = at < room ? at : room;
 	snprintf(text + at, room - at,
-		 "; the most: %s, %.0f %%, %s). That is no finding, as it is less than %s; but by that they are late, "
+		 "; the most: %s, %.0f %%, %s%s). That is no finding, as it is less than %s; but by that they are late, "
 		 "and calls that wait for them long, for no fault of the code.",
 		 thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
-		 format_time(longest, n->longest),
+		 format_time(longest, n->longest), own_text(r, own, sizeof(own)),
 		 scheduling_is_held_up(r, n->most) ? "half a second of each of them"
 						   : "10 % of the time of each of them");
 }

@@ -63,13 +63,27 @@ static void print_step(const struct printer *p, const struct def_step *step)
 			thread_label(p->r->d, step->thread, label, sizeof(label)));
 }
 
+/* Its probes were out to keep the cost low; what is withdrawn has its own section. */
+static bool was_out(const struct report_event *event)
+{
+	return event->out && !event->withdrawn;
+}
+
+static bool some_were_out(const struct report *r)
+{
+	for (size_t e = 0; e < r->nevents; e++)
+		if (was_out(&r->events[e]))
+			return true;
+	return false;
+}
+
 static void print_outs(const struct printer *p)
 {
 	uint64_t all = p->r->end > p->r->start ? p->r->end - p->r->start : 0;
 	char out[FORMAT_SIZE], whole[FORMAT_SIZE], label[LABEL_ROOM];
 
 	for (size_t e = 0; e < p->r->nevents; e++) {
-		if (!p->r->events[e].out || p->r->events[e].withdrawn)
+		if (!was_out(&p->r->events[e]))
 			continue;
 		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
 			report_event_label(p->r, p->r->events[e].event, label, sizeof(label)),
@@ -81,13 +95,13 @@ static void print_steps(void *state, const struct printer *p)
 {
 	size_t count = p->r->d->nsteps, first = count;
 
-	if (!p->r->d->run.budget && !count && !p->r->outs)
+	if (!p->r->d->run.budget && !count && !some_were_out(p->r))
 		return;
 	printer_heading(p, "");
 	if (p->r->d->run.budget || count)
 		fprintf(p->out, "  limit: probes take at most %.4g%% of each thread's time%s\n",
 			p->r->d->run.budget / 100.0,
-			count || p->r->outs || p->r->skipped ? "" : "; nothing had to be left out");
+			count || some_were_out(p->r) || p->r->skipped ? "" : "; nothing had to be left out");
 	if (count > STEPS_SHOWN)
 		first = STEPS_SHOWN / 2;
 	for (size_t i = 0; i < first; i++)

@@ -336,6 +336,17 @@ uint32_t definitions_add_node(struct definitions *d)
 	return definitions_add(d, &kinds[KIND_NODE]);
 }
 
+bool probe_begins_described(const struct def_probe *probe)
+{
+	bool takes_handle = false, has_bytes = false;
+
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		takes_handle |= probe->values[i].meaning == MEANING_REQUEST && !probe->values[i].at_return;
+		has_bytes |= probe->values[i].meaning == MEANING_BYTES;
+	}
+	return probe->role == ROLE_FUNCTION && takes_handle && has_bytes;
+}
+
 const char *step_text(const struct def_step *step, char *text, size_t room)
 {
 	static const char *const texts[] = {

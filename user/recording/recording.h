@@ -290,6 +290,9 @@ struct def_comm {
 /* "every call", "1 call in 64", "counts only", "out". Into text, which is returned. */
 const char *step_text(const struct def_step *step, char *text, size_t room);
 
+/* Do its calls begin, by handles, messages that others described before, so that of these they say nothing? */
+bool probe_begins_described(const struct def_probe *probe);
+
 /*
  * What stands behind an address that calls carry as a name: a C string, or the function that begins or lies there; or
  * behind a descriptor, as Linux names what is open there: "/a/path", "/a/path (deleted)", "socket:[N]", "pipe:[N]". An

@@ -327,16 +327,6 @@ static uint32_t classes_of(const struct facts *facts, const struct def_probe *pr
 
 /* --- all of it ------------------------------------------------------------ */
 
-/* And such a call: it has bytes, and handles for what they are of. */
-static bool begins_described(const struct def_probe *probe)
-{
-	bool takes_handle = false;
-
-	for (uint32_t i = 0; i < probe->nvalues; i++)
-		takes_handle |= probe->values[i].meaning == MEANING_REQUEST && !probe->values[i].at_return;
-	return probe->role == ROLE_FUNCTION && takes_handle && has_meaning(probe, MEANING_BYTES);
-}
-
 static uint64_t family_of(const struct def_probe *probe)
 {
 	if (probe->role != ROLE_ACQUIRE && probe->role != ROLE_TRY && probe->role != ROLE_RELEASE)
@@ -364,7 +354,7 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->global_locks = model->shared_memory;
 	facts->family = family_of(probe);
 	facts->describes = described_by(probe);
-	facts->starts = begins_described(probe);
+	facts->starts = probe_begins_described(probe);
 	facts->fences = probe->role == ROLE_BARRIER && probe->marks & MARK_EXPOSURE;
 	facts->team = probe->marks & MARK_TEAM && !(probe->marks & MARK_INNER);
 	facts->share = probe->marks & MARK_SHARE && !(probe->marks & MARK_INNER);
