@@ -191,6 +191,30 @@ def test_what_was_withdrawn_was_not_kept_low(tmp_path, out):
     assert ("\nKept low\n  GASP_MPI_SEND was out for 1.000 s" in seen) == ("\nKept low" in seen) == out
 
 
+@pytest.mark.parametrize("width, where", [
+    (200, "after exchange_everything_with_all+0x10, before sum_up_what_has_come_from_all+0x10"),
+    (120, "after exchange_..ith_all+0x10, before sum_up_..rom_all+0x10"),
+    (80, "after exc..ll+0x10"),
+])
+def test_addresses_are_what_is_kept_of_a_place(tmp_path, width, where):
+    """Rank 1 is late, nearly always; who, and after and before which call, is told in whatever room there is."""
+    text, at = composed.ranks(2), S
+    for number in range(40):
+        late = 1 + (number % 20 != 0)
+        for tid in (1, 2):
+            comes = at + (S // 10 if tid == late else 0)
+            text += composed.call(tid, comes, at + S // 10 + 1000, "MPI_Barrier",
+                                  **{"comm.id": 0, "comm.rank": tid - 1, "site": "+sum_up_what_has_come_from_all"})
+            text += composed.call(tid, at + S // 10 + 2000, at + S // 10 + 3000, "MPI_Send",
+                                  dest=2 - tid, site="+exchange_everything_with_all")
+        at += S // 5
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    row = next(line for line in shown(recording, "--section", "delays", width=width).splitlines()
+               if line.startswith("rank 1"))
+    assert where in row and len(row) <= width
+    assert row.startswith("rank 1: 95%, ranks 0, 1 " if width > 80 else "rank 1: 95%, ranks")
+
+
 def test_processes_of_one_program_without_a_call_are_one_line(tmp_path):
     text = composed.ranks(1) + "".join(f"process {pid} {pid % 2}\nruns {pid} {command}\nquiet {pid} 1 {S}\n"
                                        for pid, command in ((7, "pkg-config --exists this"), (8, "pkg-config --libs this"),

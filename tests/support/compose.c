@@ -9,9 +9,9 @@
  * thread PID TID
  *
  * call TID START END SYMBOL [NAME=VALUE...]: times in ns from the beginning; calls of a thread in the order of their
- * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended; end=tail, by a tail call;
- * site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at this address;
- * site=FILE:LINE,FUNCTION: in this function, which else is work; site=+FUNCTION: in it, without source.
+ * ends. Further names: depth=N, how many calls are around it; end=under_way, it was so when the observation ended;
+ * end=tail, by a tail call; site=FILE:LINE, where it was made; site=FILE:LINE@BASE: by the program, which is mapped at
+ * this address; site=FILE:LINE,FUNCTION: in this function, which else is work; site=+FUNCTION: in it, without source.
  *
  * atomic TID TIME SYMBOL
  *

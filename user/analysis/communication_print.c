@@ -225,9 +225,10 @@ static void print_others(const struct communication *c, const struct printer *p)
 			     printer_bytes(bytes, c->collective.bytes, c->collective.operations - c->collective.unknown,
 					   c->collective.unknown));
 	if (unknown.operations)
-		printer_line(p, "To ranks that are not known, not in the above: %s operations, %s",
-			     format_count(count, unknown.operations),
-			     printer_bytes(bytes, unknown.bytes, unknown.operations - unknown.unknown, unknown.unknown));
+		printer_line(
+			p, "To ranks that are not known, not in the above: %s operations, %s",
+			format_count(count, unknown.operations),
+			printer_bytes(bytes, unknown.bytes, unknown.operations - unknown.unknown, unknown.unknown));
 	print_described(c, p);
 	if (c->missing)
 		printer_line(p, "Not on the timeline, so not in the above: %s calls", format_count(count, c->missing));

@@ -17,9 +17,9 @@
 struct printer {
 	const struct report *r;
 	const struct report_style *style;
-	const char *title; /* of the analysis whose turn it is */
-	bool whole;        /* it was chosen: nothing but style->top limits its lines */
-	bool warns;        /* its heading says if threads had no CPU, */
+	const char *title;    /* of the analysis whose turn it is */
+	bool whole;           /* it was chosen: nothing but style->top limits its lines */
+	bool warns;           /* its heading says if threads had no CPU, */
 	bool warns_of_probes; /* or if the probes took much of their time */
 	FILE *out;
 	const char *bold, *plain; /* "" where there are no colours, */

@@ -75,11 +75,12 @@ int probe_cost_warning(const struct report *r, char *text, size_t room)
 		error = people_add(&who, r->threads[i].thread);
 	}
 	if (cost.threads && !error)
-		snprintf(text, room,
-			 "Beware: gaspbpf's own probes took %.0f %% of the time of %s%s; that is in these figures as if "
-			 "it were the job's (--section threads).",
-			 percent(cost.cost, cost.wall), people_label(r->d, &who, label, sizeof(label)),
-			 probe_cost_of_run(&cost, " and ", of_run, sizeof(of_run)));
+		snprintf(
+			text, room,
+			"Beware: gaspbpf's own probes took %.0f %% of the time of %s%s; that is in these figures as if "
+			"it were the job's (--section threads).",
+			percent(cost.cost, cost.wall), people_label(r->d, &who, label, sizeof(label)),
+			probe_cost_of_run(&cost, " and ", of_run, sizeof(of_run)));
 	people_free(&who);
 	return error;
 }
@@ -120,8 +121,8 @@ static int tell(struct report *r, struct finding *finding, const struct probe_co
 		"gaspbpf's own probes take %.0f %% of the time of %s%s (%s %s%s)%s: so much slower does it run, and "
 		"calls that are short look longer than they are%s",
 		percent(all->cost, all->wall), people_label(r->d, finding->victims, people, sizeof(people)),
-		probe_cost_of_run(all, " and ", of_run, sizeof(of_run)), all->cost < all->estimated ? "at most" : "about",
-		format_time(time, all->cost), worst_text, most,
+		probe_cost_of_run(all, " and ", of_run, sizeof(of_run)),
+		all->cost < all->estimated ? "at most" : "about", format_time(time, all->cost), worst_text, most,
 		r->d->run.budget ? "" : "; --max-overhead 2% keeps it below that");
 }
 

@@ -47,7 +47,8 @@ static const char *how_it_ended(const struct printer *p, const struct def_proces
 
 /* length: of the command, bytes. Where the width is limited as much of it as fits; where next to nothing would, the
  * line goes on below. */
-static void print_line(const struct printer *p, const char *head, const char *command, size_t length, const char *behind)
+static void print_line(const struct printer *p, const char *head, const char *command, size_t length,
+		       const char *behind)
 {
 	size_t taken = 2 + utf8_columns(head) + 2 + utf8_columns(behind), left;
 	size_t room = p->style->width > taken ? p->style->width - taken : 0;
@@ -128,7 +129,8 @@ static void print_silent(struct lines *lines, uint32_t index)
 	}
 	if (quiet_run)
 		snprintf(ran, sizeof(ran), " and ran %s%s", format_time(time, quiet_run), count > 1 ? " in all" : "");
-	snprintf(behind, sizeof(behind), "%s%s", command[length] ? " .." : "", how_it_ended(p, first, ended, sizeof(ended)));
+	snprintf(behind, sizeof(behind), "%s%s", command[length] ? " .." : "",
+		 how_it_ended(p, first, ended, sizeof(ended)));
 	label_with_pid(&who, label, sizeof(label));
 	if (count == 1)
 		snprintf(head, sizeof(head), "%s%s%s, which made no observed call%s", label, node ? " on " : "",

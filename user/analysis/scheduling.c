@@ -380,13 +380,14 @@ static void put_note(const struct noted *n, const struct report *r, char *text, 
 	size_t at = put_noted(n, r, text, room);
 
 	at = at < room ? at : room;
-	snprintf(text + at, room - at,
-		 "; the most: %s, %.0f %%, %s%s). That is no finding, as it is less than %s; but by that they are late, "
-		 "and calls that wait for them long, for no fault of the code.",
-		 thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
-		 format_time(longest, n->longest), own_text(r, own, sizeof(own)),
-		 scheduling_is_held_up(r, n->most) ? "half a second of each of them"
-						   : "10 % of the time of each of them");
+	snprintf(
+		text + at, room - at,
+		"; the most: %s, %.0f %%, %s%s). That is no finding, as it is less than %s; but by that they are late, "
+		"and calls that wait for them long, for no fault of the code.",
+		thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
+		format_time(longest, n->longest), own_text(r, own, sizeof(own)),
+		scheduling_is_held_up(r, n->most) ? "half a second of each of them"
+						  : "10 % of the time of each of them");
 }
 
 /* They only look whether those that they wait for have come. */

@@ -15,8 +15,8 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define EACH_MOST 16         /* threads; of more, those that differ only by their process are one row */
-#define SPREAD_LEAST 5       /* percent of a thread's time: less is alike */
+#define EACH_MOST 16   /* threads; of more, those that differ only by their process are one row */
+#define SPREAD_LEAST 5 /* percent of a thread's time: less is alike */
 
 static void print_scheduling(struct table *t, const struct def_thread *thread)
 {
@@ -243,10 +243,11 @@ static void print_cost(const struct printer *p)
 		      probe_cost_of_run(&cost, " and ", of_run, sizeof(of_run)));
 	format_time(all, system);
 	if (cost.cost < cost.estimated)
-		snprintf(text + at, sizeof(text) - at,
-			 ". By the price of a call it would be %s: that estimate is too high, as these threads spent "
-			 "%s in the kernel in all (measured), with the job's own system calls, page faults and the like.",
-			 format_time(probes, cost.estimated), all);
+		snprintf(
+			text + at, sizeof(text) - at,
+			". By the price of a call it would be %s: that estimate is too high, as these threads spent "
+			"%s in the kernel in all (measured), with the job's own system calls, page faults and the like.",
+			format_time(probes, cost.estimated), all);
 	else
 		snprintf(text + at, sizeof(text) - at,
 			 " (estimated from the price of a call). These threads spent %s in the kernel in all "

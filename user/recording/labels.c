@@ -160,6 +160,21 @@ char *event_label(const struct def_probe *probe, bool inner, char *text, size_t 
 	return text;
 }
 
+/* Of a library's file name, how much people need: "libpetsc_real.so" of "libpetsc_real.so.3.18.5". Bytes. */
+static int stem_length(const char *name)
+{
+	const char *suffix = strstr(name, ".so.");
+
+	return suffix && suffix > name ? (int)(suffix + 3 - name) : (int)strlen(name);
+}
+
+static void put_in_library(const char *path, uint64_t offset, char *text, size_t room)
+{
+	const char *name = log_safe(path_base(path));
+
+	snprintf(text, room, "%.*s+0x%" PRIx64, stem_length(name), name, offset);
+}
+
 char *site_label(const struct definitions *d, uint32_t site, char *text, size_t room)
 {
 	const struct def_site *s = site < d->nsites ? &d->sites[site] : NULL;
@@ -175,7 +190,7 @@ char *site_label(const struct definitions *d, uint32_t site, char *text, size_t 
 		snprintf(text, room, "%s+0x%" PRIx64, function_label(s->function, FUNCTION_NAME_COLUMNS),
 			 s->function_offset);
 	else if (s->image < d->nimages && d->images[s->image].path)
-		snprintf(text, room, "%s+0x%" PRIx64, log_safe(path_base(d->images[s->image].path)), s->offset);
+		put_in_library(d->images[s->image].path, s->offset, text, room);
 	else
 		snprintf(text, room, "0x%" PRIx64, s->address);
 	return text;

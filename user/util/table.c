@@ -14,6 +14,7 @@
 #include "util/utf8.h"
 
 #define LEAST_CELL 20 /* columns left of a cell that shrinks */
+#define TWO_HALVES 40 /* columns in which two places have room side by side */
 #define TINY_CELL 8   /* the same where even that is too wide */
 
 void table_column(struct table *t, const struct column *column)
@@ -88,26 +89,15 @@ static bool drop_one(const struct table *t, bool *shown)
 	return true;
 }
 
-static void shrink(const struct table *t, size_t *widths, const bool *shown, size_t width)
-{
-	for (size_t i = 0; i < t->ncolumns; i++) {
-		size_t total = total_width(t, widths, shown);
-
-		if (!shown[i] || !t->columns[i].shrinks || total <= width || widths[i] <= LEAST_CELL)
-			continue;
-		widths[i] = widths[i] > LEAST_CELL + (total - width) ? widths[i] - (total - width) : LEAST_CELL;
-	}
-}
-
-/* The widest of those that may shrink, always, until all fits or none is left. */
-static void squeeze(const struct table *t, size_t *widths, const bool *shown, size_t width)
+/* The widest of those that may shrink, always, until all fits or none is wider than `least`. */
+static void squeeze(const struct table *t, size_t *widths, const bool *shown, size_t width, size_t least)
 {
 	size_t widest;
 
 	do {
 		widest = t->ncolumns;
 		for (size_t i = 0; i < t->ncolumns && total_width(t, widths, shown) > width; i++)
-			if (shown[i] && t->columns[i].shrinks && widths[i] > TINY_CELL &&
+			if (shown[i] && t->columns[i].shrinks && widths[i] > least &&
 			    (widest == t->ncolumns || widths[i] > widths[widest]))
 				widest = i;
 		if (widest < t->ncolumns)
@@ -123,10 +113,10 @@ static void fit(const struct table *t, size_t *widths, bool *shown, size_t width
 	do {
 		memcpy(widths, full, sizeof(full));
 		if (width)
-			shrink(t, widths, shown, width);
+			squeeze(t, widths, shown, width, LEAST_CELL);
 	} while (width && total_width(t, widths, shown) > width && drop_one(t, shown));
 	if (width)
-		squeeze(t, widths, shown, width);
+		squeeze(t, widths, shown, width, TINY_CELL);
 }
 
 static void print_spaces(FILE *out, size_t count)
@@ -134,31 +124,80 @@ static void print_spaces(FILE *out, size_t count)
 	fprintf(out, "%*s", (int)count, "");
 }
 
-/* Columns up to the end of a line's number, as that of "after a.c:12 in main"; 0: there is none. */
-static size_t columns_to_line(const char *text)
+/* How many bytes of what counts most end here, as those of ":12", "+0x74a9df", "97%"; 0: none. */
+static size_t mark_at(const char *text)
 {
-	size_t columns = 0;
+	size_t digits = strspn(text + 1, "0123456789");
 
-	for (; *text; text = skip(text, 1), columns++)
-		if (*text == ':' && isdigit((unsigned char)text[1]))
-			return columns + 1 + strspn(text + 1, "0123456789");
+	if (*text == ':' && digits)
+		return 1 + digits;
+	if (!strncmp(text, "+0x", 3) && isxdigit((unsigned char)text[3]))
+		return 3 + strspn(text + 3, "0123456789abcdefABCDEF");
+	return isdigit((unsigned char)*text) && text[1 + digits] == '%' ? 2 + digits : 0;
+}
+
+/* Columns up to the end of the first of these; 0: there is none. */
+static size_t columns_to_mark(const char *text)
+{
+	for (size_t columns = 0; *text; text = skip(text, 1), columns++)
+		if (mark_at(text))
+			return columns + mark_at(text);
 	return 0;
 }
 
-/* The middle is left out; if a line's number would go, what is behind it goes, else what is before. */
+/* So many columns of the text, the middle left out. */
+static void print_ends(FILE *out, const char *text, size_t length, size_t room)
+{
+	const char *tail = skip(text, length - (room - room / 2));
+
+	fprintf(out, "%.*s..%.*s", (int)(skip(text, room / 2) - text), text, (int)(skip(tail, room - room / 2) - tail),
+		tail);
+}
+
+/* The same, if there is not room for all of it. */
+static void print_part(FILE *out, const char *text, size_t length, size_t room)
+{
+	if (length <= room)
+		fprintf(out, "%.*s", (int)(skip(text, length) - text), text);
+	else
+		print_ends(out, text, length, room - 2);
+}
+
+/* Of a text with addresses, as "after main+0x12, before libc.so+0x3f0": of its two halves the middle is left out; where
+ * there is no room for both, of the first, up to the address. */
+static void print_addresses(FILE *out, const char *text, size_t length, size_t width)
+{
+	const char *half = strstr(text, ", ");
+	size_t first = half ? length - utf8_columns(half) : length, mark = columns_to_mark(text);
+	size_t room = (width - 2) / 2;
+
+	if (!half || width < TWO_HALVES) {
+		print_part(out, text, mark && mark < length ? mark : length, width);
+		return;
+	}
+	if (first < room)
+		room = first;
+	else if (length - first - 2 < width - 2 - room)
+		room = width - (length - first);
+	print_part(out, text, first, room);
+	fputs(", ", out);
+	print_part(out, half + 2, length - first - 2, width - 2 - room);
+}
+
+/* The middle is left out; if a line's number or a share would go, what is behind it goes, else what is before. */
 static void print_shortened(FILE *out, const char *text, size_t length, size_t width)
 {
-	size_t room = width - 2, head = room / 2, line = columns_to_line(text);
-	const char *from = text;
+	size_t room = width - 2, mark = columns_to_mark(text);
+	const char *from = skip(text, mark > room ? mark - room : 0);
 
-	if (line > room)
-		from = skip(text, line - room);
-	else if (line > head)
-		head = room;
-	if (from != text)
+	if (strstr(text, "+0x"))
+		print_addresses(out, text, length, width);
+	else if (mark > room)
 		fprintf(out, "..%.*s", (int)(skip(from, room) - from), from);
+	else if (mark > room / 2)
+		fprintf(out, "%.*s..", (int)(skip(text, room) - text), text);
 	else
-		fprintf(out, "%.*s..%s", (int)(skip(text, head) - text), text, skip(text, length - (room - head)));
+		print_ends(out, text, length, room);
 }
 
 #define PLAIN "\033[0m"
