@@ -45,14 +45,15 @@ def test_a_late_sender(tmp_path):
 def test_the_section_of_communication_says_what_it_does_not_know(tmp_path, others):
     text = exchanges().replace("call 1 20 30", others + "call 1 20 30")
     recording = composed.compose(tmp_path / "c.gasp", text + "comm 1 4096 0 0 0 1\n")
-    said = (f"Persistent requests, not in the above: begun by {4 * STEPS} calls of GASP_MPI_START, which do not say whom "
-            "each message goes to, or its bytes")
+    said = (f"Persistent requests, not in the above: begun by {4 * STEPS} calls of GASP_MPI_START, which do not say "
+            "whom each message goes to, or its bytes")
     out = gaspbpf.run("report", recording, env={"COLUMNS": "80"}).stdout
     section = "Communication " + out.split("\nCommunication ")[1].split("\n\n")[0]
     assert said in " ".join(section.split()) and max(map(len, section.splitlines())) <= 80
     assert json.loads(gaspbpf.run("report", recording, "--json").stdout)["communication"]["calls_of_described"] == (
         4 * STEPS)
-    assert "Persistent" not in gaspbpf.run("report", composed.compose(tmp_path / "none.gasp", composed.LATE_SENDER)).stdout
+    none = composed.compose(tmp_path / "none.gasp", composed.LATE_SENDER)
+    assert "Persistent" not in gaspbpf.run("report", none).stdout
 
 
 def test_what_was_described_before_is_not_known(tmp_path):

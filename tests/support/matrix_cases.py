@@ -19,7 +19,7 @@ MPIRUN = ["mpirun.openmpi", "--oversubscribe", "-n"]
 # What these say is measured, and nobody's fault: how much of the time an event takes, which calls did not return, which
 # runtime is not seen. They may be there in any job. (`starved` is true where the kernel says so: see scripts/matrix.)
 FACTS = {"hot_event": "says how much of the time the event takes that has most; no cause",
-         "probe_cost": "says that gaspbpf's own probes take a tenth of a thread's time, or a quarter of what it ran",
+         "probe_cost": "says that gaspbpf's own probes take a tenth of a thread's time",
          "unmodelled": "says which runtime is not seen",
          "unreturned": "says how many calls did not return"}
 # Kinds that none of these jobs is about.
