@@ -2,9 +2,9 @@
 /*
  * in_step.c - when two threads met last.
  *
- * Either of them may be far ahead of the other, as the schedule lets each go as far as it can, and is asked for what was
- * before its own present. So meetings and messages are kept until all, or both, have left them behind; of those that
- * somebody is ahead of there may be so many only.
+ * Either of them may be far ahead of the other, as the schedule lets each go as far as it can, and is asked for what
+ * was before its own present. So meetings and messages are kept until all, or both, have left them behind; of those
+ * that somebody is ahead of there may be so many only.
  */
 #include "analysis/in_step.h"
 
