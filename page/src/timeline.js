@@ -4,13 +4,13 @@
 import { element, fill, plain, slices } from './dom.js';
 import * as format from './format.js';
 import { keys, listen } from './keys.js';
-import { inProgress, lowerBound } from './timeline_calls.js';
+import { gapAt, inProgress, lowerBound } from './timeline_calls.js';
 import { depths, expectedHeight, laneAt, layOut } from './timeline_layout.js';
 import { Moving } from './timeline_moves.js';
 import { headOf } from './timeline_picture.js';
 import { arrowsOf, hints, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
-import { gapAt, gapTitle, showGap } from './timeline_gap.js';
+import { gapTitle, showGap } from './timeline_gap.js';
 import { showLane } from './timeline_lane.js';
 import { queueLegend, queuesOf } from './timeline_queues.js';
 import { find } from './timeline_search.js';
@@ -35,7 +35,7 @@ export class Timeline extends Moving {
       lane: 0,
       selected: -1,
       range: null,
-      gap: null, // of timeline_gap.js
+      gap: null, // of gapAt()
       found: null,
     });
     this.queues = data.queues = queuesOf(data);

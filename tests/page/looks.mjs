@@ -376,6 +376,39 @@ const looks = {
     return seen;
   },
 
+  /** From the first link of a finding to what the late one did meanwhile, and back to who waited for it. */
+  async waits(page) {
+    await page.setViewport({ width: 900, height: 900 });
+    await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
+    const panel = () => page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    const lane = () => page.evaluate(() => window.gaspbpfPage.timeline.lane);
+    const goThere = (k = 0) =>
+      page.$$eval(
+        '#timeline .tl-arrows button',
+        (all, at) => {
+          all[at].click();
+        },
+        k,
+      );
+    const link = await page.$('.finding .goto:not(.find)');
+    const seen = { link: await link.evaluate((one) => one.textContent) };
+    await link.evaluate((one) => one.click());
+    await page.waitForFunction(() => /Took/.test(document.querySelector('#timeline .tl-panel').innerText));
+    await drawn(page);
+    seen.waiter = [await lane(), await panel()];
+    seen.inView = await page.evaluate(() => {
+      const of = document.querySelector('#timeline .tl-panel').getBoundingClientRect();
+      const row = document.querySelector('#timeline .tl-arrows li').getBoundingClientRect();
+      return row.bottom <= of.bottom;
+    });
+    await goThere();
+    seen.late = [await lane(), await panel()];
+    seen.gap = await page.evaluate(() => window.gaspbpfPage.timeline.gap);
+    await goThere();
+    seen.back = [await lane(), await panel()];
+    return seen;
+  },
+
   /** The first points of the picture of iterations. */
   async iterations(page) {
     await page.focus('#phases .chart[role="group"]');
