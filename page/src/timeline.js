@@ -271,8 +271,8 @@ export class Timeline extends Moving {
       if (event.key === 'Enter') {
         event.preventDefault();
         clearTimeout(typed);
-        if (this.found?.text === this.search.value) this.nextMatch(event.shiftKey ? -1 : 1);
-        else this.runSearch().then(() => this.nextMatch(1));
+        if (this.found?.text === this.search.value) this.goOn(event.shiftKey ? -1 : 1);
+        else this.runSearch().then(() => this.goOn(1));
       } else if (event.key === 'Escape') {
         event.preventDefault();
         clearTimeout(typed);
@@ -286,7 +286,7 @@ export class Timeline extends Moving {
       this.reveal();
       await this.app.loaded.catch(() => {});
       await this.runSearch();
-      this.nextMatch(1);
+      this.goOn(1);
     });
   }
 
@@ -495,7 +495,29 @@ export class Timeline extends Moving {
     const found = await find(this.data, text, () => this.run !== run);
     if (!found) return;
     this.found = { ...found, text, at: -1 };
+    if (!found.all) this.tellNone(text);
     this.tellMatches();
+  }
+
+  /** What was told of before is not what is looked for. */
+  tellNone(text) {
+    const { one, many } = this.terms;
+    this.clear();
+    fill(
+      this.panel,
+      element('p', {}, `No ${one} in this file is like that: ${plain(text)}`),
+      element(
+        'p',
+        { class: 'muted' },
+        `Only ${many} are looked for, and not what is between them: a click on that tells of it.`,
+      ),
+    );
+  }
+
+  /** To what was found; the keys go on from there. */
+  goOn(by) {
+    this.nextMatch(by);
+    if (this.found?.indices.length) this.scroller.focus({ preventScroll: true });
   }
 
   /** Nothing is looked for any more. */

@@ -234,7 +234,9 @@ export function drawRuler(context, scene, style, width, height) {
     context.fillStyle = style.line;
     context.fillRect(x - 0.5, height - 7, 1, 7);
     context.fillStyle = style.muted;
-    context.fillText(format.moment(time, step, scene.length), x + 4, height / 2);
+    const text = format.moment(time, step, scene.length),
+      wide = context.measureText(text).width;
+    context.fillText(text, x + 4 + wide > width ? x - 4 - wide : x + 4, height / 2); // the last one must have room
   }
   context.fillStyle = style.line;
   context.fillRect(0, height - 1, width, 1);

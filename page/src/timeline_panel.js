@@ -96,9 +96,18 @@ export function partCommand({ facts }, from, to, lane = null) {
   );
 }
 
+/** A command in lines: an option is not parted from its value, nor at its sign. */
+export function tellCommand(code, text) {
+  const words = text.split(/ (?=-)/).map((word) => element('span', { class: 'tl-word' }, word));
+  return fill(
+    code,
+    words.flatMap((word, i) => (i ? [' ', word] : [word])),
+  );
+}
+
 /** A command, and a button that copies it. */
 export function copyable(text, app) {
-  const code = element('code', {}, text);
+  const code = tellCommand(element('code', {}), text);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code.textContent);

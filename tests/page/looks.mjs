@@ -271,6 +271,7 @@ const looks = {
     await page.evaluate(() => document.querySelector('#contents a[href="#unseen"]').click());
     await frame();
     seen.byLink = await open();
+    seen.marked = await page.$$eval('#contents [aria-current]', (all) => all.map((one) => one.getAttribute('href')));
     await page.evaluate(() => {
       location.hash = '#about';
     });

@@ -9,6 +9,7 @@ import * as figures from '../../page/src/figures.js';
 import * as format from '../../page/src/format.js';
 import { addLeftOut, addSelfTimes, gapAt, inProgress, ownTime } from '../../page/src/timeline_calls.js';
 import { laneAt, layOut } from '../../page/src/timeline_layout.js';
+import { drawRuler } from '../../page/src/timeline_overlay.js';
 import { isFine, paintLane, paintOverview, rectangle, shift } from '../../page/src/timeline_paint.js';
 import { cpuWords } from '../../page/src/timeline_gap.js';
 import { partCommand, split } from '../../page/src/timeline_panel.js';
@@ -155,6 +156,16 @@ for (const lane of facts.lanes)
     queueLegend(queuesOf({ facts: at, report: { scheduling: { intervals: [interval] } } })),
     /the mean of about 1 ms$/,
   );
+}
+
+// The last time on the ruler stands before its line where it would not fit behind it.
+{
+  const told = [];
+  const context = { fillRect() {}, measureText: (text) => ({ width: text.length * 7 }) };
+  context.fillText = (text, x) => told.push([text, x, x + text.length * 7]);
+  drawRuler(context, { from: 0, step: 5e9 / 100, ratio: 1, width: 1010, length: 5.05e10 }, {}, 1010, 20);
+  assert.ok(told.length > 3 && told.every(([, from, to]) => from >= 0 && to <= 1010), JSON.stringify(told));
+  assert.equal(told[told.length - 1][0], '50 s');
 }
 
 // A column of the strip above has the parts by how far they reach into it: two thirds of the first one.
