@@ -8,9 +8,10 @@ import { gapAt, inProgress, lowerBound } from './timeline_calls.js';
 import { depths, expectedHeight, laneAt, layOut } from './timeline_layout.js';
 import { Moving } from './timeline_moves.js';
 import { headOf } from './timeline_picture.js';
-import { arrowsOf, hints, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
+import { arrowsOf, hints, laneOf, sentence, showCall, showNone, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
 import { gapTitle, showGap } from './timeline_gap.js';
+import { arrowKeys } from './timeline_key.js';
 import { showLane } from './timeline_lane.js';
 import { queueLegend, queuesOf } from './timeline_queues.js';
 import { find } from './timeline_search.js';
@@ -94,7 +95,7 @@ export class Timeline extends Moving {
       element('span', {}, ...(this.terms.id === 'tl' ? [this.arrowSwitch, this.pathSwitch] : []), this.compactSwitch),
     );
     const head = headOf(facts.events.map((event) => event.name));
-    const legend = element(
+    this.legend = element(
       'div',
       { class: 'tl-legend', role: 'group', 'aria-label': this.terms.legend },
       facts.groups.map((name, g) => {
@@ -207,7 +208,7 @@ export class Timeline extends Moving {
         element('div', {}, element('dt', {}, 'Double click'), element('dd', {}, 'a call as wide as fits')),
       ),
     );
-    this.section.append(bar, legend, this.box, this.note, this.panel);
+    this.section.append(bar, this.legend, this.box, this.note, this.panel);
     if (this.terms.id === 'tl') this.section.append(help); // the keys are the same in all
     const height = Math.min(expectedHeight(facts), Math.max(240, Math.min(720, innerHeight - BESIDE)));
     this.box.style.setProperty('--lanes-height', `${height}px`);
@@ -501,17 +502,8 @@ export class Timeline extends Moving {
 
   /** What was told of before is not what is looked for. */
   tellNone(text) {
-    const { one, many } = this.terms;
     this.clear();
-    fill(
-      this.panel,
-      element('p', {}, `No ${one} in this file is like that: ${plain(text)}`),
-      element(
-        'p',
-        { class: 'muted' },
-        `Only ${many} are looked for, and not what is between them: a click on that tells of it.`,
-      ),
-    );
+    showNone(this.panel, this.data, text);
   }
 
   /** To what was found; the keys go on from there. */
@@ -574,6 +566,7 @@ export class Timeline extends Moving {
     this.veil.textContent = 'Adding up …';
     this.arrowSwitch.disabled = !data.arrows?.n;
     this.pathSwitch.disabled = !data.path?.parts?.length;
+    this.legend.append(...arrowKeys(data));
     if (data.arrows) {
       const { n, fromTime, toTime } = data.arrows;
       this.arrowOrder = Uint32Array.from({ length: n }, (_, i) => i).sort(

@@ -361,6 +361,20 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   );
 }
 
+/** Where nothing was found. */
+export function showNone(panel, data, text) {
+  const { one, many } = termsOf(data.facts);
+  fill(
+    panel,
+    element('p', {}, `No ${one} in this file is like that: ${plain(text)}`),
+    element(
+      'p',
+      { class: 'muted' },
+      `Only ${many} are looked for, and not what is between them: a click on that tells of it.`,
+    ),
+  );
+}
+
 /** What the pointer is over: lines of text. */
 export function hints(data, lane, time, i) {
   const { facts, calls, bins } = data,

@@ -377,6 +377,24 @@ const looks = {
     return seen;
   },
 
+  /** Widths of the parts of the thin bars of threads: on a CPU, and without one. What arrows mean. Who is waited for. */
+  async bits(page) {
+    await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
+    const seen = await page.evaluate(() => ({
+      ran: [...document.querySelectorAll('#threads .bars .ran')].map((one) =>
+        [...one.children].map((part) => part.style.width),
+      ),
+      arrows: [...document.querySelectorAll('.tl-legend .tl-dash')].map((one) => one.parentElement.innerText.trim()),
+      wide: [...document.querySelectorAll('[data-table="threads"] .scroll')].map(
+        (one) => one.scrollWidth - one.clientWidth,
+      ),
+    }));
+    await page.$eval('[data-table="delays.causes"] .goto', (one) => one.click());
+    await page.waitForFunction(() => /Took/.test(document.querySelector('#timeline .tl-panel').innerText));
+    seen.longest = await page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    return seen;
+  },
+
   /** From the first link of a finding to what the late one did meanwhile, and back to who waited for it. */
   async waits(page) {
     await page.setViewport({ width: 900, height: 900 });

@@ -145,6 +145,20 @@ def test_a_gap_says_who_waited_and_who_waited_leads_to_it(pages, tmp_path):
     assert part < 6 and seen["link"].endswith(f"waits {part:.3f} of 6.000 ms for this")
 
 
+def test_bars_say_who_ran_and_arrows_what_they_are_and_rows_lead_to_the_longest_wait(pages, tmp_path):
+    """Rank 1 ran for a quarter of its second, and had no CPU for a half; of the others nothing is known."""
+    page = tmp_path / "ran.html"
+    text = job().replace(f"end {10 * MS * STEPS}", f"scheduled 2 {10**9} {10**9 // 4} {10**9 // 2} 2 0\nend {10**9}")
+    made = gaspbpf.run("export", composed.compose(tmp_path / "ran.gasp", text), "-o", page)
+    assert made.returncode == 0, made.stderr
+    seen = look(page, "bits")["bits"]
+    assert seen["ran"] == [["25%", "50%"]]
+    assert seen["arrows"] == ["the last one comes"]
+    longest = json.loads(report(tmp_path / "ran.gasp", "--json"))["findings"][0]["instances"][0]
+    took = (longest["end_ns"] - longest["start_ns"]) / MS
+    assert f"waited {took:.3f} ms for rank {LATE}" in seen["longest"]
+
+
 def test_a_place_finds_its_calls(seen):
     asked, found = seen["findings"]["found"]
     assert asked == f'"slow.c:33 in solve" "rank {LATE}" longest' and found == f"1 of {STEPS}, longest first"
