@@ -7,6 +7,7 @@ import { longer } from './phases.js';
 import { People } from './people.js';
 import { brief } from './threads.js';
 import { titleOf } from './titles.js';
+import { ofWhole, waitFrom } from './timeline_waits.js';
 import { leaksOf, rowOf, whereOf } from './where.js';
 
 const WATCHED = 'the watched time';
@@ -32,7 +33,7 @@ const BOUNDS = new Set(['uneven_region', 'short_regions', 'small_chunks', 'seria
 const GAINLESS = {
   hot_event: 'not told: this is where the time is, and not why',
   team_wait: 'not told: this is where the time is, and not why',
-  starved: 'not told: it depends on the CPUs that it would have',
+  starved: 'not told: with more CPUs the run would go otherwise, and that cannot be simulated',
   probe_cost: 'a run that nobody observes does not have it',
 };
 
@@ -62,7 +63,7 @@ function gainOf(finding, run) {
 
 function regular({ kind, evidence }) {
   const { what, times, of, mean_ns: mean, deviation_ns: deviation, least_ns: least, most_ns: most } = evidence ?? {};
-  if (!what) return null;
+  if (!what || !mean) return null; // 0: it was too short to be told
   // Its mean is that of all iterations, and not of the few that are out of line.
   const some = times < of ? `${count(times)} of ${count(of)}` : count(times);
   const number = `${kind === 'outlier_iterations' ? `all ${count(of)}` : some} ${what}`;
@@ -104,16 +105,27 @@ function timesOf(finding, report) {
   return [];
 }
 
-function linkTo(app, people, instance) {
+function linkTo(app, people, instance, lasts = time(instance.end_ns - instance.start_ns)) {
   const who = people.thread(instance);
-  const at = time(people.since(instance.start_ns)),
-    lasts = time(instance.end_ns - instance.start_ns);
+  const at = time(people.since(instance.start_ns));
   return link(
     app,
     instance,
     `${at}: ${who} ${instance.what} ${lasts}`,
     `Show in the timeline: at ${at}, ${who} ${instance.what} ${lasts}`,
   );
+}
+
+/** Once the calls are there: how long the call waited for those in all, where only a part of that is this finding's. */
+function tellWhole(app, people, { culprits }, data, instance, item) {
+  const { pid, tid, start_ns: start, end_ns: end } = instance;
+  const late = (culprits ?? []).map((who) => app.lane(who.pid, who.tid));
+  const whole = waitFrom(data, app.lane(pid, tid), start - data.facts.start_ns, late);
+  if (whole > end - start && time(whole) !== time(end - start)) {
+    const told = linkTo(app, people, instance, `${ofWhole(end - start, whole)} for this`);
+    put(item.firstChild, told.textContent); // the button stays: it may have the focus
+    item.firstChild.setAttribute('aria-label', told.getAttribute('aria-label'));
+  }
 }
 
 /** The longest calls of the event, when the calls are there: for what has no instances. */
@@ -157,8 +169,12 @@ function evidenceOf(app, people, finding, data) {
       'See it',
       h(
         'ul',
-        { class: 'links' },
-        times.map((one) => h('li', {}, linkTo(app, people, one))),
+        { class: finding.instances?.length ? 'links parts' : 'links' },
+        times.map((one) => {
+          const item = h('li', {}, linkTo(app, people, one));
+          if (finding.instances?.length) app.loaded.then(() => tellWhole(app, people, finding, data, one, item));
+          return item;
+        }),
       ),
     );
   if (!finding.event || !OF_CALLS.has(finding.kind)) return [];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Elements as the views make them: nested lists of children, styles, pictures. All texts go through plain().
 import { plain } from './dom.js';
+import { part } from './figures.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -72,12 +73,19 @@ export const legend = (entries) =>
 /** Who cannot run is late, too: a word before what tells who is. */
 export function beware(report, people) {
   const starved = report.scheduling?.starved ?? [];
+  const of = report.threads.filter((t) => starved.some(({ pid, tid }) => pid === t.pid && tid === t.tid));
+  const sum = (get) => of.reduce((all, thread) => all + get(thread), 0);
+  const queued = sum(({ run_queue_lost_ns: lost, run_queue_ns: all }) => lost ?? all ?? 0);
   return starved.length
     ? [
         h(
           'p',
           { class: 'notice' },
-          `Beware: ${people.some(starved, 4)} had no CPU for a tenth of the time and more; part of this is that. `,
+          `Beware: ${people.some(starved, 4)} had no CPU for ${part(
+            queued,
+            sum(({ observed_ns: ns }) => ns ?? 0),
+            0,
+          )} of ` + `${starved.length > 1 ? 'their' : 'its'} time; part of this is that. `,
           h('a', { href: '#cpu' }, 'Waiting for a CPU'),
           ' has the figures.',
         ),

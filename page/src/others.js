@@ -9,6 +9,11 @@ import { table } from './tables.js';
 const STARVED = 'a tenth of its time and half a second in all';
 const LACKS = 0.03;
 
+/** What it takes to be starved: a share of the time, and ns. */
+const MUCH = 0.1,
+  LEAST = 5e8;
+const PREEMPTED = 'how often a CPU was taken from it though it could go on; a yield of its own counts as one';
+
 const mostly = (file) => {
   const sizes = [...(file.read_sizes ?? []), ...(file.write_sizes ?? [])].sort((a, b) => b[1] - a[1]);
   return sizes.length && sizes[0][0] ? `<= ${bytes(sizes[0][0])}` : null;
@@ -57,6 +62,8 @@ export const cpu = {
     const isStarved = new Set(starved.map(({ pid, tid }) => `${pid}/${tid}`));
     const of = (key) => (t) => (t.observed_ns && t[key] != null ? Math.min(1, t[key] / t.observed_ns) : null);
     const lacked = of('run_queue_ns');
+    const excused = ({ observed_ns: ns, run_queue_ns: queued, run_queue_lost_ns: lost }) =>
+      queued >= MUCH * ns && queued >= LEAST && lost != null && lost < queued;
     const lacking = report.threads
       .filter((t) => lacked(t) >= LACKS && !isStarved.has(`${t.pid}/${t.tid}`))
       .sort((a, b) => lacked(b) - lacked(a));
@@ -75,11 +82,11 @@ export const cpu = {
           : `No thread was without a CPU for ${STARVED}.`,
         lacking.length
           ? ` Had none for ${share(LACKS, 0)} of their time and more: ` +
-            `${several(lacking.length, 'thread')}${starved.length ? ' besides' : ''}, the most ` +
-            `${lacking
-              .slice(0, 4)
-              .map((t) => `${people.thread(t)} ${share(lacked(t))} (${time(t.run_queue_ns)})`)
-              .join(', ')}.`
+              `${several(lacking.length, 'thread')}${starved.length ? ' besides' : ''}, the most ` +
+              `${lacking
+                .slice(0, 4)
+                .map((t) => `${people.thread(t)} ${share(lacked(t))} (${time(t.run_queue_ns)})`)
+                .join(', ')}.`
           : '',
         bound.length ? ` Bound to one CPU: ${people.some(bound, 6)}.` : '',
       ),
@@ -107,17 +114,23 @@ export const cpu = {
                 : null,
             text: (value) => share(value),
           },
-          { key: 'involuntary_switches', title: 'Preempted', kind: 'count' },
+          { key: 'involuntary_switches', title: 'Preempted', kind: 'count', help: PREEMPTED },
           { key: 'allowed_cpus', title: 'May use', kind: 'count' },
           { key: 'last_cpu', title: 'Last on CPU', kind: 'number' },
           {
             key: 'starved',
             title: 'Starved',
-            help: `had no CPU for ${STARVED}`,
-            get: (t) => (isStarved.has(`${t.pid}/${t.tid}`) ? 'yes' : 'no'),
+            help: `had no CPU for ${STARVED}, but for what calls waited for others meanwhile`,
+            get: (t) => (isStarved.has(`${t.pid}/${t.tid}`) ? 'yes' : excused(t) ? 'no: in waits' : 'no'),
           },
         ],
       }),
+      h(
+        'p',
+        { class: 'muted' },
+        `Starved: it had no CPU for ${STARVED}, without what it was queued while its calls waited for others: that ` +
+          `costs it nothing (no: in waits). Preempted: ${PREEMPTED}.`,
+      ),
       intervals.length
         ? details(`When it was (${intervals.length})`, () =>
             table(app, {

@@ -45,7 +45,7 @@ export class People {
   /** What a part of the time was, of "who is waited for" and of the critical path: [what, where]. */
   deed(of) {
     const inside = of.inside ? `in ${of.inside}, ` : '';
-    const after = this.call(of.after),
+    const after = of.after && [of.after, ...(of.also_after ?? [])].map((one) => this.call(one)).join(' or '),
       before = this.call(of.before);
     let where = '-';
     if (of.call) where = this.call(of.call);

@@ -38,7 +38,10 @@ export class Sections {
     this.all = new Map();
     this.contents = document.getElementById('contents');
     this.main = document.getElementById('main');
-    app.reveal = (id) => this.set(id, true);
+    app.reveal = (id) => {
+      this.set(id, true);
+      this.ask(id);
+    };
     app.openAll = () => this.setAll(true);
     this.everything = element('button', { type: 'button', class: 'all', 'aria-expanded': 'false' }, 'Open all');
     this.everything.addEventListener('click', () => this.setAll(!this.areOpen()));
@@ -124,6 +127,7 @@ export class Sections {
     const target = this.all.get(id);
     if (!target) return;
     this.set(id, true);
+    this.ask(id);
     if (location.hash === hash) target.section.scrollIntoView({ block: 'start' });
   }
 
@@ -131,22 +135,41 @@ export class Sections {
     for (const { body, open } of this.all.values()) if (!open) show(body, on);
   }
 
+  /** It is the one that is looked at, also where it is too short to come to the top, until the reader goes elsewhere. */
+  ask(id) {
+    if (!this.all.has(id)) return;
+    this.asked = id;
+    this.mark();
+  }
+
   /** Which section is looked at, in the list of them. */
   watch() {
-    const inView = new Set();
+    this.inView = new Set();
     const watcher = new IntersectionObserver(
       (changes) => {
         for (const { target, isIntersecting } of changes)
-          if (isIntersecting) inView.add(target.id);
-          else inView.delete(target.id);
-        const now = [...this.all.keys()].find((id) => inView.has(id));
-        for (const [id, { entry }] of this.all)
-          if (id === now) entry.setAttribute('aria-current', 'true');
-          else entry.removeAttribute('aria-current');
+          if (isIntersecting) this.inView.add(target.id);
+          else this.inView.delete(target.id);
+        const box = this.all.get(this.asked)?.section.getBoundingClientRect();
+        if (box && (box.top > innerHeight || box.bottom < 0)) this.asked = null;
+        this.mark();
       },
       { rootMargin: '-60px 0px -60% 0px' },
     );
     for (const { section } of this.all.values()) watcher.observe(section);
+    const moved = () => {
+      this.asked = null;
+    };
+    addEventListener('wheel', moved, { passive: true });
+    addEventListener('touchmove', moved, { passive: true });
+    addEventListener('keydown', ({ key }) => /^(Page|Arrow|Home|End| )/.test(key) && moved());
+  }
+
+  mark() {
+    const now = this.asked ?? [...this.all.keys()].find((id) => this.inView?.has(id));
+    for (const [id, { entry }] of this.all)
+      if (id === now) entry.setAttribute('aria-current', 'true');
+      else entry.removeAttribute('aria-current');
   }
 }
 

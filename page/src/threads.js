@@ -46,6 +46,43 @@ function shortName(people, thread) {
   return thread.rank == null ? `tid ${thread.tid}` : `${people.rank(thread.rank)} tid ${thread.tid}`;
 }
 
+const RAN = 'on a CPU',
+  LACKED = 'could run, and had no CPU';
+
+/** A thin bar below that of what it did: how much of its time it ran, and had no CPU. null: that is not known. */
+function ranBar({ cpu_ns: ran, run_queue_ns: lacked, observed_ns: of }) {
+  if (ran == null || !of) return null;
+  const parts = [
+    ['cpu', ran, RAN],
+    ['lacked', lacked ?? 0, LACKED],
+  ];
+  return h(
+    'div',
+    {
+      class: 'ran',
+      'aria-hidden': 'true',
+      title: parts.map(([, ns, text]) => `${text}: ${part(ns, of, 0)}`).join('; '),
+    },
+    parts.map(([name, ns]) => h('span', { class: name, style: { width: `${Math.min(100, (100 * ns) / of)}%` } })),
+  );
+}
+
+const ranWords = ({ cpu_ns: ran, observed_ns: of }) => (ran != null && of ? `; ${RAN} ${part(ran, of, 0)}` : '');
+
+/** What that thin bar means. */
+const ranKey = (threads) =>
+  threads.some((thread) => ranBar(thread))
+    ? h(
+        'p',
+        { class: 'muted ran-key' },
+        'The thin bar below: ',
+        h('span', { class: 'ran swatch cpu' }),
+        `${RAN}; `,
+        h('span', { class: 'ran swatch lacked' }),
+        `${LACKED}; else it slept.`,
+      )
+    : null;
+
 /** A line: who, and the bar. */
 function line(app, people, thread, longest, narrow = false) {
   const times = timesOf(thread);
@@ -67,7 +104,8 @@ function line(app, people, thread, longest, narrow = false) {
       h(
         'div',
         { style: { width: `${(100 * thread.wall_ns) / (longest || 1)}%` } },
-        bar(partsOf(times), thread.wall_ns || 1, `${name}: ${spoken(times, thread.wall_ns)}`),
+        bar(partsOf(times), thread.wall_ns || 1, `${name}: ${spoken(times, thread.wall_ns)}${ranWords(thread)}`),
+        ranBar(thread),
       ),
     ),
   );
@@ -94,6 +132,7 @@ export function brief(app, people, threads) {
       threads.slice(0, BRIEF).map((thread) => line(app, people, thread, longest, true)),
     ),
     legend(legendOf([sum]).map(({ colour, label }) => ({ colour, label }))),
+    ranKey(threads),
     h(
       'p',
       {},
@@ -203,6 +242,7 @@ export const threads = {
         'What each thread did with its time. A bar is one thread, as long as it was observed.',
       ),
       legend(legendOf(all.map(timesOf))),
+      ranKey(all) ?? '',
       h(
         'ul',
         { class: 'bars all' },

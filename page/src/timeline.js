@@ -4,13 +4,14 @@
 import { element, fill, plain, slices } from './dom.js';
 import * as format from './format.js';
 import { keys, listen } from './keys.js';
-import { inProgress, lowerBound } from './timeline_calls.js';
+import { gapAt, inProgress, lowerBound } from './timeline_calls.js';
 import { depths, expectedHeight, laneAt, layOut } from './timeline_layout.js';
 import { Moving } from './timeline_moves.js';
 import { headOf } from './timeline_picture.js';
-import { arrowsOf, hints, laneOf, sentence, showCall, showRange } from './timeline_panel.js';
+import { arrowsOf, hints, laneOf, sentence, showCall, showNone, showRange } from './timeline_panel.js';
 import { addShares, levelFor, makePyramid } from './timeline_pyramid.js';
-import { gapAt, gapTitle, showGap } from './timeline_gap.js';
+import { gapTitle, showGap } from './timeline_gap.js';
+import { arrowKeys } from './timeline_key.js';
 import { showLane } from './timeline_lane.js';
 import { queueLegend, queuesOf } from './timeline_queues.js';
 import { find } from './timeline_search.js';
@@ -35,7 +36,7 @@ export class Timeline extends Moving {
       lane: 0,
       selected: -1,
       range: null,
-      gap: null, // of timeline_gap.js
+      gap: null, // of gapAt()
       found: null,
     });
     this.queues = data.queues = queuesOf(data);
@@ -94,7 +95,7 @@ export class Timeline extends Moving {
       element('span', {}, ...(this.terms.id === 'tl' ? [this.arrowSwitch, this.pathSwitch] : []), this.compactSwitch),
     );
     const head = headOf(facts.events.map((event) => event.name));
-    const legend = element(
+    this.legend = element(
       'div',
       { class: 'tl-legend', role: 'group', 'aria-label': this.terms.legend },
       facts.groups.map((name, g) => {
@@ -207,7 +208,7 @@ export class Timeline extends Moving {
         element('div', {}, element('dt', {}, 'Double click'), element('dd', {}, 'a call as wide as fits')),
       ),
     );
-    this.section.append(bar, legend, this.box, this.note, this.panel);
+    this.section.append(bar, this.legend, this.box, this.note, this.panel);
     if (this.terms.id === 'tl') this.section.append(help); // the keys are the same in all
     const height = Math.min(expectedHeight(facts), Math.max(240, Math.min(720, innerHeight - BESIDE)));
     this.box.style.setProperty('--lanes-height', `${height}px`);
@@ -271,8 +272,8 @@ export class Timeline extends Moving {
       if (event.key === 'Enter') {
         event.preventDefault();
         clearTimeout(typed);
-        if (this.found?.text === this.search.value) this.nextMatch(event.shiftKey ? -1 : 1);
-        else this.runSearch().then(() => this.nextMatch(1));
+        if (this.found?.text === this.search.value) this.goOn(event.shiftKey ? -1 : 1);
+        else this.runSearch().then(() => this.goOn(1));
       } else if (event.key === 'Escape') {
         event.preventDefault();
         clearTimeout(typed);
@@ -286,7 +287,7 @@ export class Timeline extends Moving {
       this.reveal();
       await this.app.loaded.catch(() => {});
       await this.runSearch();
-      this.nextMatch(1);
+      this.goOn(1);
     });
   }
 
@@ -495,7 +496,20 @@ export class Timeline extends Moving {
     const found = await find(this.data, text, () => this.run !== run);
     if (!found) return;
     this.found = { ...found, text, at: -1 };
+    if (!found.all) this.tellNone(text);
     this.tellMatches();
+  }
+
+  /** What was told of before is not what is looked for. */
+  tellNone(text) {
+    this.clear();
+    showNone(this.panel, this.data, text);
+  }
+
+  /** To what was found; the keys go on from there. */
+  goOn(by) {
+    this.nextMatch(by);
+    if (this.found?.indices.length) this.scroller.focus({ preventScroll: true });
   }
 
   /** Nothing is looked for any more. */
@@ -552,6 +566,7 @@ export class Timeline extends Moving {
     this.veil.textContent = 'Adding up …';
     this.arrowSwitch.disabled = !data.arrows?.n;
     this.pathSwitch.disabled = !data.path?.parts?.length;
+    this.legend.append(...arrowKeys(data));
     if (data.arrows) {
       const { n, fromTime, toTime } = data.arrows;
       this.arrowOrder = Uint32Array.from({ length: n }, (_, i) => i).sort(

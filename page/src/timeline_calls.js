@@ -78,3 +78,27 @@ export function ownTime(calls, lane, i) {
     if (calls.parent[k] === i) ns -= calls.duration[k];
   return Math.max(0, ns);
 }
+
+/**
+ * The gap of a lane at a time: { lane, from, to, inside, before, after }, the last three calls, or -1. Of a call it is
+ * what lies between the calls inside of it.
+ */
+export function gapAt({ facts, calls }, lane, time) {
+  const of = facts.lanes[lane],
+    end = of.first + of.calls;
+  const [inside = -1] = inProgress(calls, of, time);
+  const next = lowerBound(calls.start, time, of.first, end);
+  const until = inside < 0 ? facts.length : calls.start[inside] + calls.duration[inside];
+  let before = next > of.first ? next - 1 : -1;
+  while (before >= 0 && before !== inside && calls.parent[before] !== inside) before = calls.parent[before];
+  if (before === inside) before = -1;
+  const after = next < end && calls.start[next] < until ? next : -1;
+  return {
+    lane,
+    inside,
+    before,
+    after,
+    from: before >= 0 ? calls.start[before] + calls.duration[before] : inside >= 0 ? calls.start[inside] : 0,
+    to: after >= 0 ? calls.start[after] : until,
+  };
+}

@@ -2,60 +2,32 @@
 // What is between the calls of a lane, where nothing is drawn: from which call to which, and as far as the kernel's
 // figures tell, whether the thread ran.
 import { element, fill, plain } from './dom.js';
+import { several } from './figures.js';
 import * as format from './format.js';
-import { addLeftOut, inProgress, lowerBound } from './timeline_calls.js';
-import { button, eventOf, row, siteOf } from './timeline_panel.js';
-import { spentIn } from './timeline_queues.js';
+import { addLeftOut } from './timeline_calls.js';
+import { arrowRows, button, eventOf, row, siteOf } from './timeline_panel.js';
+import { boundsIn } from './timeline_queues.js';
 import { termsOf } from './timeline_terms.js';
+import { meanwhile, waitersOf } from './timeline_waits.js';
 
-/**
- * The gap of a lane at a time: { lane, from, to, inside, before, after }, the last three calls, or -1. Of a call it is
- * what lies between the calls inside of it.
- */
-export function gapAt({ facts, calls }, lane, time) {
-  const of = facts.lanes[lane],
-    end = of.first + of.calls;
-  const [inside = -1] = inProgress(calls, of, time);
-  const next = lowerBound(calls.start, time, of.first, end);
-  const until = inside < 0 ? facts.length : calls.start[inside] + calls.duration[inside];
-  let before = next > of.first ? next - 1 : -1;
-  while (before >= 0 && before !== inside && calls.parent[before] !== inside) before = calls.parent[before];
-  if (before === inside) before = -1;
-  const after = next < end && calls.start[next] < until ? next : -1;
-  return {
-    lane,
-    inside,
-    before,
-    after,
-    from: before >= 0 ? calls.start[before] + calls.duration[before] : inside >= 0 ? calls.start[inside] : 0,
-    to: after >= 0 ? calls.start[after] : until,
-  };
-}
-
-/** What is known of the CPU that the thread had in a time, in sentences. */
+/** What is known of the CPU that the thread had in a time, as a bound, in few words; null: nothing is. */
 export function cpuWords(data, lane, from, to) {
   const { facts, queues, report } = data;
   const of = report?.threads?.[facts.lanes[lane].thread],
-    ns = to - from,
-    words = [];
-  const { queued, seen } = spentIn(queues, lane, from, to);
-  if (queued > 0)
-    words.push(
-      `could run and had no CPU for about ${format.time(queued)} of ${seen < 0.99 * ns ? format.time(seen) : 'it'} ` +
-        '(a mean: when is not known)',
-    );
-  else if (queues?.until != null && to <= queues.until)
-    words.push('not without a CPU for a hundredth of the time and more');
+    ns = to - from;
+  const { least, most, seen } = boundsIn(queues, lane, from, to);
+  const looked = queues?.until != null && to <= queues.until;
+  if (least >= 0.01 * ns)
+    return seen < ns - 1
+      ? `could run, and had no CPU, for at least ${format.time(least)} of it`
+      : `could run, and had no CPU, for ${format.time(least)} to ${format.time(most)} of it`;
+  if (most > 0 && most < 0.99 * ns && seen >= ns - 1)
+    return `could run, and had no CPU, for at most ${format.time(most)} of it`;
   if (of?.cpu_ns != null && of.observed_ns) {
-    const least = ns - Math.max(0, of.observed_ns - of.cpu_ns);
-    words.push(
-      least > 0
-        ? `ran for at least ${format.time(least)} of it, as it was without a CPU for no more than the rest in all`
-        : `of all its time the thread ran for ${format.percent(Math.min(1, of.cpu_ns / of.observed_ns))}: ` +
-            'how much of that was here is not known',
-    );
+    const ran = ns - Math.max(0, of.observed_ns - of.cpu_ns);
+    if (ran > 0) return `ran for at least ${format.time(ran)} of it`;
   }
-  return words.length ? words.join('; ') : 'not known';
+  return looked && !most ? 'not without a CPU for a hundredth of the time and more' : null;
 }
 
 function neighbour(data, i, app, none) {
@@ -75,12 +47,14 @@ export function gapTitle(data, { from, to, inside }) {
 }
 
 export function showGap(panel, data, gap, app) {
-  const { facts, bins } = data,
+  const { facts, bins, arrows } = data,
     { one, many } = termsOf(facts),
     { lane: at, from, to, inside, before, after } = gap;
   const lane = facts.lanes[at],
     moment = (ns) => format.moment(ns, 1, facts.length);
   const left = Math.round(addLeftOut(bins, at, facts.length, from, to, new Float64Array(facts.groups.length)));
+  const waiting = waitersOf(data, gap),
+    cpu = cpuWords(data, at, from, to);
   const none = (word) => `no ${one} of this lane is in the file ${word} it`;
   fill(
     panel,
@@ -98,6 +72,17 @@ export function showGap(panel, data, gap, app) {
     element(
       'dl',
       {},
+      waiting.length
+        ? row(
+            'Waited for by',
+            arrowRows(
+              waiting,
+              (one) => meanwhile(data, one),
+              ({ k }) => [arrows.toLane[k], arrows.toTime[k] - 1],
+              app,
+            ),
+          )
+        : null,
       row('From, to', `${moment(from)} to ${moment(to)} into the recording`),
       inside < 0 && one === 'call' ? row('What', "the program's own code, or functions that are not observed") : null,
       row(
@@ -109,11 +94,11 @@ export function showGap(panel, data, gap, app) {
       row('Before', neighbour(data, before, app, inside < 0 ? none('before') : 'the begin of the call around it')),
       row('After', neighbour(data, after, app, inside < 0 ? none('after') : 'the end of the call around it')),
       inside < 0 ? null : row('Inside', neighbour(data, inside, app)),
-      row('CPU', cpuWords(data, at, from, to)),
+      cpu ? row('CPU', cpu) : null,
       left > 0
         ? row(
             'Meanwhile',
-            `about ${format.count(left)} ${many} shorter than ${format.time(facts.calls.shorter_than_ns)}, ` +
+            `about ${several(left, one, many)} shorter than ${format.time(facts.calls.shorter_than_ns)}, ` +
               'not in this file',
           )
         : null,

@@ -109,11 +109,12 @@ export class Moving extends Picture {
     return end > first ? first : -1;
   }
 
-  /** Where an arrow begins or ends. */
-  showAt(lane, time) {
+  /** Where an arrow begins or ends: the call there, or what is between calls. */
+  showAt(lane, time, between = false) {
     const span = this.to - this.from;
     if (time < this.from || time > this.to) this.show(time - span / 2, time + span / 2);
     this.scrollToLane(lane);
+    if (between) return this.selectGap(lane, time);
     const [i] = inProgress(this.data.calls, this.data.facts.lanes[lane], time + 0.5);
     if (i !== undefined) this.select(i, false);
   }
@@ -236,8 +237,7 @@ export class Moving extends Picture {
         const { lane, time, i } = this.pick(last);
         if (lane >= 0) this.lane = lane;
         if (i >= 0) this.select(i, false);
-        else if (lane >= 0 && this.data.calls && time >= 0 && time < this.data.facts.length)
-          this.selectGap(lane, time);
+        else if (lane >= 0 && this.data.calls && time >= 0 && time < this.data.facts.length) this.selectGap(lane, time);
         else this.clear();
       }
     };

@@ -12,6 +12,8 @@ const ARROWS_MOST = 120,
   ARROW_LEAST = 4;
 const WINDOW_MOST = 2000,
   PATH_MOST = 4000;
+/** Of arrows, by their kinds. */
+export const DASHES = [[], [5, 3], [2, 2], [8, 2, 2, 2]];
 const xOf = (scene, time) => (time - scene.from) / scene.step / scene.ratio;
 
 /** The row of a call: { y, height } in CSS pixels of the canvas. */
@@ -156,7 +158,7 @@ export function drawArrow(context, scene, arrows, i, colour, strong) {
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = strong ? 1 : 0.75;
   context.lineWidth = strong ? 2 : 1;
-  context.setLineDash([[], [5, 3], [2, 2], [8, 2, 2, 2]][arrows.kind[i] % 4]);
+  context.setLineDash(DASHES[arrows.kind[i] % DASHES.length]);
   context.beginPath();
   context.moveTo(x0, y0);
   context.lineTo(x1, y1);
@@ -234,7 +236,9 @@ export function drawRuler(context, scene, style, width, height) {
     context.fillStyle = style.line;
     context.fillRect(x - 0.5, height - 7, 1, 7);
     context.fillStyle = style.muted;
-    context.fillText(format.moment(time, step, scene.length), x + 4, height / 2);
+    const text = format.moment(time, step, scene.length),
+      wide = context.measureText(text).width;
+    context.fillText(text, x + 4 + wide > width ? x - 4 - wide : x + 4, height / 2); // the last one must have room
   }
   context.fillStyle = style.line;
   context.fillRect(0, height - 1, width, 1);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What is selected, as text: all that the picture shows of it is here, too.
 import { element, fill, plain } from './dom.js';
+import { several } from './figures.js';
 import * as format from './format.js';
 import { makeRoom } from './timeline_paint.js';
 import { termsOf } from './timeline_terms.js';
 import { queueAt, queuedIn, queueText } from './timeline_queues.js';
 import { addLeftOut, addSelfTimes, inProgress, leftOutAt, lowerBound, ownTime } from './timeline_calls.js';
+import { lateIn, waitText } from './timeline_waits.js';
 
 const ENDS = [
   'returned',
@@ -94,9 +96,18 @@ export function partCommand({ facts }, from, to, lane = null) {
   );
 }
 
+/** A command in lines: an option is not parted from its value, nor at its sign. */
+export function tellCommand(code, text) {
+  const words = text.split(/ (?=-)/).map((word) => element('span', { class: 'tl-word' }, word));
+  return fill(
+    code,
+    words.flatMap((word, i) => (i ? [' ', word] : [word])),
+  );
+}
+
 /** A command, and a button that copies it. */
 export function copyable(text, app) {
-  const code = element('code', {}, text);
+  const code = tellCommand(element('code', {}), text);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code.textContent);
@@ -109,55 +120,41 @@ export function copyable(text, app) {
   return { code, nodes: [code, ' ', button('copy', copy, 'copy the command')] };
 }
 
-/** The innermost call of a lane that an arrow ends in; -1: it is not in this file. */
-const endsIn = ({ arrows, calls, facts }, k) =>
-  inProgress(calls, facts.lanes[arrows.toLane[k]], arrows.toTime[k] - 0.5)[0] ?? -1;
-
-/**
- * How long the call that an arrow ends in waited for who it comes from, ns: { of: the call, ns }. From its begin until
- * that one came: sent, arrived or let go. null: the call is not in this file.
- */
-export function waitOf(data, k, of = endsIn(data, k)) {
-  if (of < 0) return null;
-  const { start, duration } = data.calls;
-  return { of, ns: Math.max(0, Math.min(data.arrows.fromTime[k], start[of] + duration[of]) - start[of]) };
-}
-
-/** What an arrow tells of a wait: `into` is the call that is told of if the arrow ends in it, else -1. */
-export function waitText(data, k, into = -1) {
-  const { arrows, calls, facts } = data;
-  const kind = plain(arrows.kinds[arrows.kind[k]] ?? 'arrow');
-  const lane = (at) => plain(facts.lanes[at]?.name);
-  if (into >= 0) {
-    const { ns } = waitOf(data, k, into),
-      rest = calls.duration[into] - ns;
-    if (ns === 0) return `did not wait for ${lane(arrows.fromLane[k])} (${kind}), who came before it began`;
-    const text = `waited ${format.time(ns)} for ${lane(arrows.fromLane[k])} (${kind})`;
-    return rest > ns ? `${text}: most of the call, ${format.time(rest)}, is not this wait` : text;
-  }
-  const wait = waitOf(data, k),
-    who = lane(arrows.toLane[k]);
-  if (wait?.ns === 0) return `${who} did not wait (${kind}): it came later`;
-  return wait ? `${who} waited ${format.time(wait.ns)} (${kind})` : `${who} (${kind}; its call is not in this file)`;
-}
-
-function arrowRows(data, indices, into, app) {
-  const { arrows } = data;
-  const one = (k) => {
-    const [lane, time] = into < 0 ? [arrows.toLane[k], arrows.toTime[k] - 1] : [arrows.fromLane[k], arrows.fromTime[k]];
-    const text = waitText(data, k, into);
-    return element(
+/** Arrows as rows: what `text` says of each, and a button that goes to a time of a lane: [lane, time, in a gap]. */
+export function arrowRows(list, text, place, app) {
+  const one = (arrow) =>
+    element(
       'li',
       {},
-      text,
+      text(arrow),
       ' ',
-      button('go there', () => app.timeline.showAt(lane, time), `go there: ${text}`),
+      button('go there', () => app.timeline.showAt(...place(arrow)), `go there: ${text(arrow)}`),
     );
+  const rows = element('ul', { class: 'tl-arrows' }, list.slice(0, ARROWS_TOLD).map(one));
+  if (list.length > ARROWS_TOLD) rows.append(element('li', {}, `and ${format.count(list.length - ARROWS_TOLD)} more`));
+  return rows;
+}
+
+/** For whom a call waited: a click leads to what the late one did, in a call, or outside of them. */
+function waitedFor(data, into, i, app) {
+  const { arrows } = data;
+  const place = (k) => {
+    const gap = lateIn(data, k, i);
+    return [arrows.fromLane[k], gap ? (gap.from + gap.to) / 2 : arrows.fromTime[k], Boolean(gap)];
   };
-  const list = element('ul', { class: 'tl-arrows' }, indices.slice(0, ARROWS_TOLD).map(one));
-  if (indices.length > ARROWS_TOLD)
-    list.append(element('li', {}, `and ${format.count(indices.length - ARROWS_TOLD)} more`));
-  return list;
+  return row(
+    'Waited for',
+    arrowRows(into, (k) => waitText(data, k, i), place, app),
+  );
+}
+
+function waitedForBy(data, from, app) {
+  const { arrows } = data;
+  const place = (k) => [arrows.toLane[k], arrows.toTime[k] - 1];
+  return row(
+    'Waited for by',
+    arrowRows(from, (k) => waitText(data, k), place, app),
+  );
 }
 
 function argumentsRow(data, i) {
@@ -199,12 +196,14 @@ export function showCall(panel, data, i, app) {
     element(
       'dl',
       {},
-      long ? words : null,
       row(
         'Took',
         format.time(calls.duration[i]),
         own !== calls.duration[i] ? `, ${format.time(own)} without the calls inside` : '',
       ),
+      into.length ? waitedFor(data, into, i, app) : null,
+      from.length ? waitedForBy(data, from, app) : null,
+      long ? words : null,
       row('Began', `${format.moment(calls.start[i], 1, length)} into the recording`),
       row('Thread', plain(lane.name), lane.lost ? ` (${format.count(lane.lost)} calls of it are lost)` : ''),
       row('Process', plain(lane.process)),
@@ -221,13 +220,11 @@ export function showCall(panel, data, i, app) {
       left > 0
         ? row(
             'Meanwhile',
-            `about ${format.count(left)} calls of this thread shorter than ` +
+            `about ${several(left, 'call')} of this thread shorter than ` +
               `${format.time(facts.calls.shorter_than_ns)}, not in this file`,
           )
         : null,
       queue ? row('CPU', `the thread ${queueText(queue)}: some of the call's time may be that`) : null,
-      into.length ? row('Waited for', arrowRows(data, into, i, app)) : null,
-      from.length ? row('Waited for by', arrowRows(data, from, -1, app)) : null,
     ),
   );
 }
@@ -331,7 +328,7 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
   const text =
     `from ${format.moment(from, 1, length)} to ${format.moment(to, 1, length)}; ` +
     `${format.count(found.calls)} ${termsOf(data.facts).many}` +
-    `${found.left ? ` and about ${format.count(found.left)} shorter ones that are not in this file` : ''}`;
+    `${found.left ? ` and about ${several(found.left, 'shorter one')} not in this file` : ''}`;
   fill(
     panel,
     element(
@@ -360,6 +357,20 @@ export function showRange(panel, data, [from, to], some, app, pyramidShares) {
           ...(command ? [`All ${termsOf(data.facts).many} of it: `, ...copyable(command, app).nodes] : [NOT_KEPT]),
         ),
       ),
+    ),
+  );
+}
+
+/** Where nothing was found. */
+export function showNone(panel, data, text) {
+  const { one, many } = termsOf(data.facts);
+  fill(
+    panel,
+    element('p', {}, `No ${one} in this file is like that: ${plain(text)}`),
+    element(
+      'p',
+      { class: 'muted' },
+      `Only ${many} are looked for, and not what is between them: a click on that tells of it.`,
     ),
   );
 }

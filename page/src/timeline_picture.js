@@ -12,7 +12,7 @@ import * as overlay from './timeline_overlay.js';
 import { brightness, isFine, paintLane, paintOverview, pixel, rectangle, shift } from './timeline_paint.js';
 import { termsOf } from './timeline_terms.js';
 import { paintQueues } from './timeline_queues.js';
-import { copyable, laneOf, NOT_KEPT, partCommand } from './timeline_panel.js';
+import { copyable, laneOf, NOT_KEPT, partCommand, tellCommand } from './timeline_panel.js';
 
 export const NAMES = 190, // of a window that is wide enough
   RULER = 24,
@@ -409,7 +409,7 @@ export class Picture {
       if (this.noted === text + command) return;
       this.noted = text + command;
       if (!this.command && command) this.command = copyable(command, this.app);
-      if (command) this.command.code.textContent = command;
+      if (command) tellCommand(this.command.code, command);
       fill(this.note, text, command ? this.command.nodes : null);
     }, 120);
   }

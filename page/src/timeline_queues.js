@@ -54,20 +54,36 @@ export function queueAt(queues, lane, time) {
   return { ns: of.queued[k], of: of.to[k] - of.from[k], share: shareOf(of, k) };
 }
 
-/** Of a time of a lane: about how long it had no CPU, by how far intervals reach into it, and how long these are. */
-export function spentIn(queues, lane, from, to) {
+/** Of a time of a lane: about how long it had no CPU, by how far intervals reach into it. */
+export function queuedIn(queues, lane, from, to) {
   const of = queues?.lanes[lane];
-  let queued = 0,
-    seen = 0;
+  let queued = 0;
   for (let k = of ? after(of, from) : 0; of && k < of.from.length && of.from[k] < to; k++) {
     const ns = Math.min(to, of.to[k]) - Math.max(from, of.from[k]);
-    seen += ns;
     queued += ns * shareOf(of, k);
   }
-  return { queued, seen };
+  return queued;
 }
 
-export const queuedIn = (queues, lane, from, to) => spentIn(queues, lane, from, to).queued;
+/**
+ * How long a lane had no CPU in a time, at least and at most: what an interval has may all lie outside, or inside. seen:
+ * how much of the time the intervals are of; of the rest only the first is known.
+ */
+export function boundsIn(queues, lane, from, to) {
+  const of = queues?.lanes[lane];
+  let least = 0,
+    most = 0,
+    seen = 0;
+  for (let k = of ? after(of, from) : 0; of && k < of.from.length && of.from[k] < to; k++) {
+    const whole = of.to[k] - of.from[k],
+      ns = Math.min(to, of.to[k]) - Math.max(from, of.from[k]);
+    const queued = Math.min(of.queued[k], whole);
+    least += Math.max(0, queued - (whole - ns));
+    most += Math.min(queued, ns);
+    seen += ns;
+  }
+  return { least, most, seen };
+}
 
 export const queueText = ({ ns, of, share }) =>
   `had no CPU for ${format.time(ns)} of ${format.time(of)} around here (a mean: ${format.percent(share)})`;

@@ -7,8 +7,8 @@ const CALLS = {
   many: 'calls',
   outside: 'in no observed call',
   none: 'No observed call',
-  find: 'event, line, argument, >1ms, longest ( / )',
-  label: 'Find calls by event, line, argument, thread, or the longest',
+  find: 'calls by event, line, rank 1, >1ms ( / )',
+  label: 'Find calls by event, line, argument, thread, or the longest; what is between calls is not looked for',
   selected: 'What is selected',
   legend: 'What time was for: shown or hidden',
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Who is waited for, what calls wait for, and how efficient the run is as a whole.
 import { count, part, share, time } from './figures.js';
-import { beware, details, h } from './make.js';
+import { beware, details, h, link } from './make.js';
 import { People } from './people.js';
 import { table } from './tables.js';
 import { valued } from './charts.js';
+import { rowOf } from './where.js';
 
 export const states = {
   late_sender: ['Late sender', 'a receive waits for the send to begin'],
@@ -87,7 +88,27 @@ function efficiencies(of, report) {
   ];
 }
 
-function causes(app, people, delays) {
+/** Of a row the longest wait, where a finding is made of it: that has it. */
+const longestOf = (cause, report) =>
+  (report.findings ?? []).find((one) => one.kind === 'delay' && one.instances?.length && rowOf(one, report) === cause)
+    ?.instances[0];
+
+/** Who is late: a link to the longest wait, if that is known. */
+function lateOne(app, people, report, who, cause) {
+  const longest = longestOf(cause, report);
+  const lasts = longest && time(longest.end_ns - longest.start_ns);
+  return longest
+    ? link(
+        app,
+        longest,
+        who,
+        `${who}: show the longest wait for it in the timeline, ${people.thread(longest)}, ${lasts}`,
+      )
+    : who;
+}
+
+function causes(app, people, report) {
+  const { delays } = report;
   const all = (delays.direct_ns ?? 0) + (delays.passed_on_ns ?? 0);
   return table(app, {
     name: 'delays.causes',
@@ -96,7 +117,12 @@ function causes(app, people, delays) {
     sort: '-direct_ns',
     empty: 'Nobody was seen to wait for another one.',
     columns: [
-      { key: 'who', title: 'Who', get: (c) => people.thread(c) },
+      {
+        key: 'who',
+        title: 'Who',
+        get: (c) => people.thread(c),
+        show: (who, c) => lateOne(app, people, report, who, c),
+      },
       { key: 'pid', only: 'csv' },
       { key: 'tid', only: 'csv' },
       { key: 'does', title: 'Does', get: (c) => people.deed(c)[0] },
@@ -231,7 +257,7 @@ export const waiting = {
           'time among what the late ones did meanwhile.',
       ),
       beware(report, people),
-      report.delays ? causes(app, people, report.delays) : null,
+      report.delays ? causes(app, people, report) : null,
       report.wait_states ? waits(app, people, report) : null,
       report.efficiency ? efficiencies(report.efficiency, report) : null,
     ];

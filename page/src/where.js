@@ -30,29 +30,44 @@ export function rowOf(finding, report) {
   return null;
 }
 
+/** The calls that it is done after: one, or any of some. */
+export const aftersOf = ({ after, also_after: also }) => {
+  const all = [after, ...(also ?? [])].filter(known);
+  return all.filter(({ place }, i) => all.findIndex((one) => one.place === place) === i);
+};
+
+/** a, b or c */
+export const either = (words) =>
+  words.flatMap((word, i) => (i === 0 ? [word] : [i === words.length - 1 ? ' or ' : ', ', word]));
+
 /** heat.c:68 and step, of "heat.c:68 in step" */
 const split = (label) => /^(.*?)(?: in (.*))?$/.exec(label).slice(1);
 
 /** What is done outside of calls: whose, in which function, and between which calls, that are only its borders. */
 function ownWork(finding, row, people, named) {
-  const { after, before } = row;
+  const { before } = row,
+    afters = aftersOf(row);
   const [culprit] = finding.culprits ?? [];
   const whose = [
     culprit ? h('b', {}, `${people.thread(culprit)}'s own work`) : 'own work',
     row.inside ? [' in ', h('b', {}, row.inside)] : null,
   ];
-  if (after?.place === before?.place) return [whose, ', from one call at ', named(before.place), ' to the next'];
-  if (!known(after) || !known(before))
-    return [whose, known(after) ? [', after ', named(after.place)] : [', before ', named(before.place)]];
-  const [from, to] = [after, before].map(({ place }) => split(people.place(place)));
-  const same = from[1] && from[1] === to[1];
+  if (afters.length === 1 && afters[0].place === before?.place)
+    return [whose, ', from one call at ', named(before.place), ' to the next'];
+  const some = either(afters.map(({ place }) => named(place)));
+  if (!afters.length || !known(before))
+    return [whose, afters.length ? [', after ', some] : [', before ', named(before.place)]];
+  const from = afters.map(({ place }) => split(people.place(place))),
+    to = split(people.place(before.place));
+  const same = to[1] && from.every(([, inside]) => inside === to[1]);
+  if (!same) return [whose, ', between ', some, ' and ', named(before.place)];
   return [
     whose,
-    same && row.inside !== from[1] ? [' in ', h('b', {}, from[1])] : null,
+    row.inside !== to[1] ? [' in ', h('b', {}, to[1])] : null,
     ', between ',
-    same ? h('b', { title: after.place }, from[0]) : named(after.place),
+    either(afters.map(({ place }, k) => h('b', { title: place }, from[k][0]))),
     ' and ',
-    same ? h('b', { title: before.place }, to[0]) : named(before.place),
+    h('b', { title: before.place }, to[0]),
   ];
 }
 
@@ -60,7 +75,10 @@ function ownWork(finding, row, people, named) {
 export const leaksOf = (finding, report, people) =>
   (report.memory?.sites ?? []).filter(
     ({ pid, event, leak, place }) =>
-      leak === 'suspected' && pid === finding.pid && event === finding.event && place &&
+      leak === 'suspected' &&
+      pid === finding.pid &&
+      event === finding.event &&
+      place &&
       (finding.text.includes(people.place(place)) || finding.places?.includes(place)),
   );
 
@@ -92,15 +110,16 @@ export function whereOf(finding, report, people) {
     words = ['in ', row.call.event, ' at ', named(row.call.place)];
     places = [row.call.place];
   } else if (row && (known(row.after) || known(row.before))) {
-    const { after, before } = row;
-    const once = after?.place === before?.place;
     words = [ownWork(finding, row, people, named), '. ', h('span', { class: 'muted' }, BORDERS)];
-    places = (once ? [before] : [after, before]).filter(known).map(({ place }) => place);
+    places = [...new Set([...aftersOf(row), row.before].filter(known).map(({ place }) => place))];
   }
   if (!places.length) return [];
+  const whose = finding.culprits?.length === 1 ? people.thread(finding.culprits[0]) : null;
   const links = places.map((place) => {
     const at = people.place(place).split(' ')[0];
-    return [' ', find([people.place(place)], `calls at ${at}`, `calls at ${at}: look for them in the timeline`)];
+    const text = whose ? `${whose}'s calls at ${at}` : `calls at ${at}`;
+    const words = [people.place(place), whose].filter(Boolean);
+    return [' ', find(words, text, `${text}: look for them in the timeline`)];
   });
   return [words, links];
 }

@@ -11,7 +11,7 @@ import clusters
 import gaspbpf
 import nodes
 
-NAMES = ["one", "two"]
+NAMES = ["collected1", "collected2"]
 
 SSH = """#!/bin/sh
 while :; do
@@ -94,12 +94,12 @@ def test_orders_that_a_node_does_not_see_in_the_folder(job, observe, tmp_path):
 def test_nothing_is_left_on_a_node_where_it_is_killed(running, observe, tmp_path):
     """Nor is the node in the result; it is named."""
     observer = start(observe, running, tmp_path, "--patience", "5s")
-    found = [pid for pid, line in clusters.processes(SLURMD_NODENAME="one").items()
+    found = [pid for pid, line in clusters.processes(SLURMD_NODENAME=NAMES[0]).items()
              if line.startswith(f"{gaspbpf.PROGRAM} record --part-of")]
     os.kill(min(found), signal.SIGKILL)
     for work in running[0].values():
         work.work()
     status, _, errors = observer.stop()
-    assert status == 0 and "gaspbpf: one: it is not in the result: Killed" in errors, errors
-    assert list(by_node(tmp_path / "shared" / "run.gasp")[0]) == ["two"]
+    assert status == 0 and "gaspbpf: collected1: it is not in the result: Killed" in errors, errors
+    assert list(by_node(tmp_path / "shared" / "run.gasp")[0]) == ["collected2"]
     gaspbpf.wait_for(lambda: not os.listdir(tmp_path / "own"), "the nodes' own folders to be gone")

@@ -8,10 +8,11 @@ import signal
 import pytest
 
 import gaspbpf
+import nodes
 import sshd
 from launching import LAUNCHERS, Launches, told
 
-NAMES = ["n1", "n2", "n3"]
+NAMES = ["s1", "s2", "s3"]
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +24,7 @@ def hosts(tmp_path_factory):
 
 @pytest.fixture
 def jobs(job):
-    """One of threads on each node, each with other rounds."""
-    started = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
-               for rounds, name in enumerate(NAMES)}
-    for each in started.values():
-        each.wait_ready()
-    return started
+    return nodes.jobs_on(job, NAMES)
 
 
 def start(observe, hosts, output, *options):
@@ -40,7 +36,7 @@ def start(observe, hosts, output, *options):
 
 def recordings(hosts, output):
     """What nodes have begun to write, to the folder of all or to their own ones."""
-    places = [*output.with_name("run.gasp.nodes").glob("n?.gasp"), *hosts.own.glob("*/n?.gasp")]
+    places = [*output.with_name("run.gasp.nodes").glob("s?.gasp"), *hosts.own.glob("*/s?.gasp")]
     return [path for path in places if path.stat().st_size]
 
 
@@ -55,10 +51,10 @@ def report_of(recording):
 
 
 def calls_by_node(report):
-    nodes = {process["pid"]: process["node"] for process in report["processes"]}
-    calls = dict.fromkeys(nodes.values(), 0)
+    node_of = {process["pid"]: process["node"] for process in report["processes"]}
+    calls = dict.fromkeys(node_of.values(), 0)
     for thread in report["threads"]:
-        calls[nodes[thread["pid"]]] += thread["calls"]
+        calls[node_of[thread["pid"]]] += thread["calls"]
     return calls
 
 
@@ -66,8 +62,8 @@ def calls_by_node(report):
                                          ("clush", ["--collect"])])
 def test_every_call_of_each_node(hosts, jobs, observe, tmp_path, by, options):
     output, listed = tmp_path / "run.gasp", tmp_path / "hosts"
-    listed.write_text("n1 slots=4\nn2:4 # the second one\nn3\n")
-    which = ["--hostfile", listed] if options else ["--hosts", "n[1-3]"]
+    listed.write_text("s1 slots=4\ns2:4 # the second one\ns3\n")
+    which = ["--hostfile", listed] if options else ["--hosts", "s[1-3]"]
     observer = start(observe, hosts, output, *which, "--by", by, *options)
     for each in jobs.values():
         each.work()
@@ -90,34 +86,34 @@ def part_on(hosts, name):
 def test_a_connection_that_breaks_costs_its_node_alone(hosts, jobs, observe, tmp_path, by):
     """What was to be sent or ordered comes no more. There gaspbpf ends by itself, as nobody listens."""
     output = tmp_path / "run.gasp"
-    observer = start(observe, hosts, output, "--hosts", "n[1-3]", "--by", by, "--patience", "5s")
-    (connection,) = hosts.connections("n2")
+    observer = start(observe, hosts, output, "--hosts", "s[1-3]", "--by", by, "--patience", "5s")
+    (connection,) = hosts.connections("s2")
     os.kill(connection, signal.SIGKILL)
-    gaspbpf.wait_for(lambda: not hosts.processes(SLURMD_NODENAME="n2"), "gaspbpf there to end")
+    gaspbpf.wait_for(lambda: not hosts.processes(SLURMD_NODENAME="s2"), "gaspbpf there to end")
     for each in jobs.values():
         each.work()
     status, _, errors = observer.stop()
     assert status == 0, errors
-    assert re.search("^gaspbpf: n2: its recording is cut: .*(closed|exit)", errors, re.MULTILINE), errors
-    assert not re.search("^gaspbpf: n[13]: ", errors, re.MULTILINE)
+    assert re.search("^gaspbpf: s2: its recording is cut: .*(closed|exit)", errors, re.MULTILINE), errors
+    assert not re.search("^gaspbpf: s[13]: ", errors, re.MULTILINE)
     truth = {name: calls_of(each) for name, each in jobs.items()}
-    assert calls_by_node(report_of(output)) == {**truth, "n2": 0}
+    assert calls_by_node(report_of(output)) == {**truth, "s2": 0}
 
 
 def test_a_node_that_hangs_costs_its_own_part(hosts, jobs, observe, tmp_path):
     """It is waited for, and what it had written is there."""
     output = tmp_path / "run.gasp"
-    observer = start(observe, hosts, output, "--hosts", "n[1-3]", "--by", "ssh", "--patience", "3s")
-    part = part_on(hosts, "n2")
+    observer = start(observe, hosts, output, "--hosts", "s[1-3]", "--by", "ssh", "--patience", "3s")
+    part = part_on(hosts, "s2")
     os.kill(part, signal.SIGSTOP)
     for each in jobs.values():
         each.work()
     status, _, errors = observer.stop()
     os.kill(part, signal.SIGKILL)
-    assert status == 0 and "gaspbpf: n2: its recording is cut: it did not answer any more" in errors, errors
+    assert status == 0 and "gaspbpf: s2: its recording is cut: it did not answer any more" in errors, errors
     truth = {name: calls_of(each) for name, each in jobs.items()}
     calls = calls_by_node(report_of(output))
-    assert (calls["n1"], calls["n3"]) == (truth["n1"], truth["n3"])
+    assert (calls["s1"], calls["s3"]) == (truth["s1"], truth["s3"])
 
 
 @pytest.mark.parametrize("implementation", LAUNCHERS)
@@ -125,23 +121,23 @@ def test_a_launcher_that_has_come_by_ssh(hosts, tmp_path, implementation):
     """Only its ranks, on its nodes, each once."""
     launches = Launches(tmp_path, hosts.environment, str(hosts.folder))
     try:
-        launcher, output = launches.start(implementation, ["n1", "n3"], 2), tmp_path / "run.gasp"
-        launches.start(implementation, ["n3", "n1"], 1)
+        launcher, output = launches.start(implementation, ["s1", "s3"], 2), tmp_path / "run.gasp"
+        launches.start(implementation, ["s3", "s1"], 1)
         done = gaspbpf.run("job", "-p", launcher, "--by", "ssh", "-d", "1", "-q", "-o", output, env=hosts.environment)
         assert done.returncode == 0, done.stderr
         report, ranks = report_of(output), launches.ranks_of(2)
     finally:
         launches.close()
-    assert told(report["processes"]) == ranks and {node for _, node, _ in ranks} == {"n1", "n3"}
+    assert told(report["processes"]) == ranks and {node for _, node, _ in ranks} == {"s1", "s3"}
     assert all(thread["calls"] > 0 for thread in report["threads"]) and report["left_out"] == []
 
 
 def test_who_cannot_be_reached_or_trusted(hosts, tmp_path):
     """What ssh says of them is what is said; nobody is asked for anything, nor waited for."""
     with hosts.without_key():
-        done = gaspbpf.run("job", "--hosts", "n[1-2],n9", "--by", "ssh", "-o", tmp_path / "run.gasp", "--", "--comm",
+        done = gaspbpf.run("job", "--hosts", "s[1-2],n9", "--by", "ssh", "-o", tmp_path / "run.gasp", "--", "--comm",
                            "x", env=hosts.environment)
     assert done.returncode == 1 and not (tmp_path / "run.gasp").exists()
-    lost = dict(re.findall(r"^gaspbpf: (n\d): it is not in the result: (.*)", done.stderr, re.MULTILINE))
-    assert "Permission denied (publickey)" in lost["n1"] and "Permission denied (publickey)" in lost["n2"]
+    lost = dict(re.findall(r"^gaspbpf: ([ns]\d): it is not in the result: (.*)", done.stderr, re.MULTILINE))
+    assert "Permission denied (publickey)" in lost["s1"] and "Permission denied (publickey)" in lost["s2"]
     assert "not resolve hostname" in lost["n9"] and "\\x0d" not in done.stderr

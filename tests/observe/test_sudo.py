@@ -45,11 +45,7 @@ def place():
 
 @pytest.fixture
 def jobs(job):
-    started = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
-               for rounds, name in enumerate(NAMES)}
-    for each in started.values():
-        each.wait_ready()
-    return started
+    return nodes.jobs_on(job, NAMES)
 
 
 def start(place, *options):

@@ -271,6 +271,7 @@ const looks = {
     await page.evaluate(() => document.querySelector('#contents a[href="#unseen"]').click());
     await frame();
     seen.byLink = await open();
+    seen.marked = await page.$$eval('#contents [aria-current]', (all) => all.map((one) => one.getAttribute('href')));
     await page.evaluate(() => {
       location.hash = '#about';
     });
@@ -373,6 +374,57 @@ const looks = {
     await page.mouse.up();
     await page.keyboard.up('Shift');
     seen.range = await page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    return seen;
+  },
+
+  /** Widths of the parts of the thin bars of threads: on a CPU, and without one. What arrows mean. Who is waited for. */
+  async bits(page) {
+    await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
+    const seen = await page.evaluate(() => ({
+      ran: [...document.querySelectorAll('#threads .bars .ran')].map((one) =>
+        [...one.children].map((part) => part.style.width),
+      ),
+      arrows: [...document.querySelectorAll('.tl-legend .tl-dash')].map((one) => one.parentElement.innerText.trim()),
+      wide: [...document.querySelectorAll('[data-table="threads"] .scroll')].map(
+        (one) => one.scrollWidth - one.clientWidth,
+      ),
+    }));
+    await page.$eval('[data-table="delays.causes"] .goto', (one) => one.click());
+    await page.waitForFunction(() => /Took/.test(document.querySelector('#timeline .tl-panel').innerText));
+    seen.longest = await page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    return seen;
+  },
+
+  /** From the first link of a finding to what the late one did meanwhile, and back to who waited for it. */
+  async waits(page) {
+    await page.setViewport({ width: 900, height: 900 });
+    await page.waitForFunction(() => document.documentElement.dataset.timeline === 'ready');
+    const panel = () => page.$eval('#timeline .tl-panel', (one) => one.innerText.replace(/\s+/g, ' '));
+    const lane = () => page.evaluate(() => window.gaspbpfPage.timeline.lane);
+    const goThere = (k = 0) =>
+      page.$$eval(
+        '#timeline .tl-arrows button',
+        (all, at) => {
+          all[at].click();
+        },
+        k,
+      );
+    const link = await page.$('.finding .goto:not(.find)');
+    const seen = { link: await link.evaluate((one) => one.textContent) };
+    await link.evaluate((one) => one.click());
+    await page.waitForFunction(() => /Took/.test(document.querySelector('#timeline .tl-panel').innerText));
+    await drawn(page);
+    seen.waiter = [await lane(), await panel()];
+    seen.inView = await page.evaluate(() => {
+      const of = document.querySelector('#timeline .tl-panel').getBoundingClientRect();
+      const row = document.querySelector('#timeline .tl-arrows li').getBoundingClientRect();
+      return row.bottom <= of.bottom;
+    });
+    await goThere();
+    seen.late = [await lane(), await panel()];
+    seen.gap = await page.evaluate(() => window.gaspbpfPage.timeline.gap);
+    await goThere();
+    seen.back = [await lane(), await panel()];
     return seen;
   },
 

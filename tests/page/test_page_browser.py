@@ -111,6 +111,9 @@ def test_found_by_keys_alone(seen):
     assert keys["matches"] == f"1 of {seen['counts']['C_MUTEX_LOCK']}, longest first"
     assert keys["found"]["selected"] == planted["index"] and keys["found"]["lane"] == planted["lane"]
     assert keys["focus"] == "tl-scroll" and keys["empty"] == ["", ""]
+    assert keys["goesOn"] == f"2 of {seen['counts']['C_MUTEX_LOCK']}, longest first"
+    assert re.match(r"No call in this file is like that: no-such-call\s+Only calls are looked for", keys["none"][0])
+    assert keys["none"][1:] == [-1, "tl-search"]
     assert keys["before"]["selected"] == planted["index"] - 1 and keys["again"]["selected"] == planted["index"]
     assert LOCK in keys["panel"] and keys["words"] != "none in this file"
 

@@ -67,6 +67,7 @@ def test_sections_open_and_close(browser, tmp_path):
     assert seen["gists"]["memory"] == "at most 8.00 KiB (rank 3, c)"
     by_key = [name for name in seen["order"] if name in (*first, "events")]
     assert seen["byKey"][0] == by_key and seen["told"] == "true" and seen["again"] == first
+    assert seen["marked"] == ["#unseen"], "though it is too short to come to the top"
     assert set(seen["byLink"]) == {*first, "unseen"} and set(seen["byHash"]) == {*first, "unseen", "about"}
     assert "timeline" not in seen["shut"] and "timeline" in seen["bySlash"][0] and seen["bySlash"][1] == "tl-search"
     assert seen["byFinding"] == seen["byHash"]

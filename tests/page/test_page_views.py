@@ -115,9 +115,53 @@ def test_a_link_of_a_finding_shows_its_instance(pages, seen):
     assert data["threads"][view["lane"]]["tid"] == instance["tid"]
 
 
+def in_two_parts():
+    """Rank 2 computes 3 ms while the others wait for it at a barrier, sends for 0.5 ms, computes 2.5 ms more."""
+    text = composed.ranks(RANKS)
+    for step in range(STEPS):
+        begin = 10 * MS * step + MS
+        text += composed.send(LATE + 1, begin + 4 * MS, begin + 4 * MS + MS // 2, 0, tag=step,
+                              site="send.c:12,exchange")
+        for rank in range(RANKS):
+            text += composed.call(rank + 1, begin + (7 * MS if rank == LATE else MS), begin + 8 * MS, "MPI_Barrier",
+                                  **{"comm.id": 0, "comm.rank": rank, "site": "slow.c:33,solve"})
+    return text + f"end {10 * MS * STEPS}\n"
+
+
+def test_a_gap_says_who_waited_and_who_waited_leads_to_it(pages, tmp_path):
+    page = tmp_path / "parts.html"
+    made = gaspbpf.run("export", composed.compose(tmp_path / "parts.gasp", in_two_parts()), "-o", page)
+    assert made.returncode == 0, made.stderr
+    seen = look(page, "waits")["waits"]
+    waiter, text = seen["waiter"]
+    assert waiter != LATE and f"Took 7.000 ms Waited for waited 6.000 ms for rank {LATE} " in text
+    assert seen["inView"], "in a window of 900 pixels, too"
+    assert seen["late"][0] == LATE and seen["gap"]["to"] - seen["gap"]["from"] == 6 * MS
+    assert re.match(r"No observed call for 6\.000 ms .*?Waited for by rank \d waited 3\.000 of 6\.000 ms "
+                    r"\(the last one comes\) go there rank", seen["late"][1])
+    assert seen["back"][0] != LATE and "Took 7.000 ms" in seen["back"][1]
+    instance = json.loads(report(tmp_path / "parts.gasp", "--json"))["findings"][0]["instances"][0]
+    part = (instance["end_ns"] - instance["start_ns"]) / MS
+    assert part < 6 and seen["link"].endswith(f"waits {part:.3f} of 6.000 ms for this")
+
+
+def test_bars_say_who_ran_and_arrows_what_they_are_and_rows_lead_to_the_longest_wait(pages, tmp_path):
+    """Rank 1 ran for a quarter of its second, and had no CPU for a half; of the others nothing is known."""
+    page = tmp_path / "ran.html"
+    text = job().replace(f"end {10 * MS * STEPS}", f"scheduled 2 {10**9} {10**9 // 4} {10**9 // 2} 2 0\nend {10**9}")
+    made = gaspbpf.run("export", composed.compose(tmp_path / "ran.gasp", text), "-o", page)
+    assert made.returncode == 0, made.stderr
+    seen = look(page, "bits")["bits"]
+    assert seen["ran"] == [["25%", "50%"]]
+    assert seen["arrows"] == ["the last one comes"]
+    longest = json.loads(report(tmp_path / "ran.gasp", "--json"))["findings"][0]["instances"][0]
+    took = (longest["end_ns"] - longest["start_ns"]) / MS
+    assert f"waited {took:.3f} ms for rank {LATE}" in seen["longest"]
+
+
 def test_a_place_finds_its_calls(seen):
     asked, found = seen["findings"]["found"]
-    assert asked == '"slow.c:33 in solve" longest' and f"{RANKS * STEPS}" in found
+    assert asked == f'"slow.c:33 in solve" "rank {LATE}" longest' and found == f"1 of {STEPS}, longest first"
 
 
 def test_tables_are_sorted_by_key_and_click(seen):

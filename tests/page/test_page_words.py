@@ -215,7 +215,8 @@ def of_two_late_ones(**more):
                       confidence={"how": "measured", "test": "the kernel's own account: a tenth of the thread's time, "
                                   "and half a second", "p": None, "gain": "bounded", "not_seen": unseen})
     causes = [cause(1, 536 * MS, 1182),
-              {**cause(0, 50 * MS, 64), "after": {"event": "GASP_MPI_SEND", "place": "/d/heat.c:38:3"}}]
+              {**cause(0, 50 * MS, 64), "after": {"event": "GASP_MPI_SEND", "place": "/d/heat.c:38:3"},
+               "also_after": [{"event": "GASP_C_MALLOC", "place": "/d/heat.c:25:16"}]}]
     one = {"load_balance": 0.9, "parallel": 0.5, "threads": 2, "time_ns": 2000 * MS}
     bound = finding("no_overlap", "waits overlap nothing", event="GASP_MPI_RECV", gain_ns=None,
                     confidence={"how": "bounded", "test": None, "p": None, "gain": "bounded"})
@@ -232,9 +233,38 @@ def two(tmp_path_factory):
 
 def test_titles_tell_who_and_where(two):
     text = section(two, "findings")
-    assert "1. Somebody is late, and others wait for it: rank 1, between heat.c:40 and heat.c:68 " in text
-    assert "2. Somebody is late, and others wait for it: rank 0, between heat.c:38 and heat.c:68 " in text
+    assert "1. rank 1 is late, and others wait for it: between heat.c:40 and heat.c:68 " in text
+    assert "2. rank 0 is late, and others wait for it: between heat.c:38 or heat.c:25 and heat.c:68 " in text
     assert "3. Threads could run, and had no CPU: rank 0 " in text
+
+
+def test_all_calls_that_it_may_come_after_are_named(two):
+    text = section(two, "findings")
+    assert "rank 0's own work, between heat.c:38 in exchange or heat.c:25 in remember and heat.c:68 in step. " in text
+    assert "rank 0's calls at heat.c:38 rank 0's calls at heat.c:25 rank 0's calls at heat.c:68" in text
+    assert "after GASP_MPI_SEND at heat.c:38 in exchange or GASP_C_MALLOC at heat.c:25 in remember, before" in \
+        section(two, "waiting")
+
+
+def test_who_is_queued_in_waits_alone_is_not_starved_and_that_is_said(tmp_path):
+    """Rank 0 lacks a CPU for 45 % of its time, rank 1 for 50 %, but for 2 % of it only when it had to do something."""
+    ranks = [{**thread(0, 900 * MS), "run_queue_lost_ns": 900 * MS},
+             {**thread(1, 1000 * MS), "run_queue_lost_ns": 40 * MS}]
+    some = of_two_late_ones(threads=ranks, scheduling={"starved": [who(0)], "bound": [], "intervals": []})
+    page = look(page_of(tmp_path, some), "words", "csv")
+    rows = list(csv.DictReader(io.StringIO(page["csv"]["scheduling"], newline="")))
+    assert {row["tid"]: row["starved"] for row in rows} == {"10": "yes", "11": "no: in waits"}
+    text = section(page, "cpu")
+    assert "Starved: it had no CPU for" in text and "a yield of its own counts as one" in text
+    assert "Beware: rank 0 had no CPU for 45 % of its time; part of this is that." in section(page, "waiting")
+
+
+def test_what_was_too_short_to_be_told_has_no_mean(tmp_path):
+    chunks = finding("small_chunks", "a loop in too small pieces",
+                     evidence={"what": "pieces", "times": 5800000, "of": 5800000, "mean_ns": 0, "deviation_ns": None,
+                               "least_ns": None, "most_ns": None})
+    text = section(look(page_of(tmp_path, of_two_late_ones(findings=[chunks])), "words"), "findings")
+    assert "How much" in text and "0 ns" not in text and "How regular" not in text
 
 
 def test_what_findings_give_together_is_what_was_simulated(two):

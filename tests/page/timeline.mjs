@@ -155,12 +155,10 @@ async function byKeys(page) {
   });
   out.matches = await page.$eval('.tl-matches', (one) => one.textContent);
   out.found = await view(page);
-  await press('Escape');
   out.focus = await page.evaluate(() => document.activeElement.className);
-  out.empty = await page.evaluate(() => [
-    document.querySelector('#tl-search').value,
-    document.querySelector('.tl-matches').textContent,
-  ]);
+  await press('.');
+  out.goesOn = await page.$eval('.tl-matches', (one) => one.textContent);
+  await press(',');
   await press('p');
   out.before = await view(page);
   await press('n');
@@ -168,7 +166,12 @@ async function byKeys(page) {
   out.panel = await panel(page);
   await press('0', 'ArrowDown');
   out.below = await view(page);
-  await press('Escape', 'ArrowUp', '0', 'w', 'w', 'd');
+  await press('Escape');
+  out.empty = await page.evaluate(() => [
+    document.querySelector('#tl-search').value,
+    document.querySelector('.tl-matches').textContent,
+  ]);
+  await press('ArrowUp', '0', 'w', 'w', 'd');
   out.moved = await view(page);
   await press('Home');
   out.home = await view(page);
@@ -184,6 +187,14 @@ async function byKeys(page) {
     timeout: 20000,
   });
   out.words = await page.$eval('.tl-matches', (one) => one.textContent);
+  await press('Enter');
+  await page.$eval('#tl-search', (one) => {
+    one.value = '';
+  });
+  await page.type('#tl-search', 'no-such-call');
+  await press('Enter');
+  await page.waitForFunction(() => /none/.test(document.querySelector('.tl-matches').textContent), { timeout: 20000 });
+  out.none = [await panel(page), (await view(page)).selected, await page.evaluate(() => document.activeElement.id)];
   return out;
 }
 

@@ -72,7 +72,8 @@ def test_another_one_is_late_in_each_step(tmp_path):
 @pytest.mark.parametrize("works", [
     lambda me, step: (400 + (me * 7 + step * 13) % 80) * MS // 100,           # a tenth more or less: as machines are
     lambda me, step: (60 if (me, step) in ((1, 9), (2, 33)) else 4) * MS,     # two accidents
+    lambda me, step: (60 if step == 9 + 12 * me else 4) * MS,                 # an accident of each, in four steps of 60
     lambda me, step: (7 if me == 2 or step % 40 == me else 3) * MS,           # it is nearly always the same one
-], ids=["noise", "accidents", "one of them"])
+], ids=["noise", "accidents", "an accident of each", "one of them"])
 def test_nobody_is_late_by_turns(tmp_path, works):
     assert not [each for each in by_turns(tmp_path, works)[0] if each["kind"] == "changing_imbalance"]

@@ -179,6 +179,13 @@ def late_in_time():
                ["delay"], {"no_overlap": LATE}, rank_and_line("mpi.c", 1, 2))
 
 
+def late_by_turns():
+    base = [4, "--pattern", 0, "--rounds", 80]
+    yield from twins(Case("MPI by turns", "in each round another one of 4 ranks comes 8 ms late",
+                          mpi(*base, "--us", 8000, "--turns", 4), 4, ["changing_imbalance"], {},
+                          words("mpi.c:", "by turns")), mpi(*base, "--us", 0, "--base", 2500))
+
+
 # --- how it is observed; processors -----------------------------------------------
 
 def observed_badly():
@@ -295,6 +302,10 @@ def regions():
     yield from twins(Case("OpenMP short regions", "regions of 10 us, one after the other", [*command, "--spin", 1],
                           1, ["short_regions"], {}, words(where), env={"OMP_WAIT_POLICY": "passive"}),
                      [*command, "--healed", 1, "--base-us", 50])
+    command = [PATHOLOGY / "regions", "--base-us", 0, "--more-us", 0, "--between-us", 0, "--pieces", 20000]
+    yield from twins(Case("OpenMP small pieces", "iterations of some 30 ns, handed out one by one", command, 1,
+                          ["small_chunks"], {}, words(where), env={"OMP_WAIT_POLICY": "passive"}),
+                     [*command, "--healed", 1])
 
 
 def one_sided():
@@ -353,7 +364,7 @@ def unplanted():
 
 
 def all_cases():
-    found = [case for group in (late_mpi, late_others, late_in_time, observed_badly, crowded, locks, messages, memory,
+    found = [case for group in (late_mpi, late_others, late_in_time, late_by_turns, observed_badly, crowded, locks, messages, memory,
                                 tasks, regions, one_sided, unplanted) for case in group()]
     assert len({case.name for case in found}) == len(found)
     return found

@@ -146,12 +146,17 @@ class Nodes:
         return gaspbpf.run(*self.arguments(*options, more=more), env=self.environment)
 
 
-def threads_on(job, folder, names, ssh=SSH):
-    """A job of threads on each node, each with other rounds, and an environment in which `ssh` is ours."""
-    (folder / "ssh").write_text(ssh)
-    (folder / "ssh").chmod(0o755)
+def jobs_on(job, names):
+    """One of threads on each node, each with other rounds."""
     jobs = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
             for rounds, name in enumerate(names)}
     for each in jobs.values():
         each.wait_ready()
-    return jobs, {"PATH": f"{folder}:{os.environ['PATH']}", "GASPBPF_OTHERS": "ignore"}
+    return jobs
+
+
+def threads_on(job, folder, names, ssh=SSH):
+    """These, and an environment in which `ssh` is ours."""
+    (folder / "ssh").write_text(ssh)
+    (folder / "ssh").chmod(0o755)
+    return jobs_on(job, names), {"PATH": f"{folder}:{os.environ['PATH']}", "GASPBPF_OTHERS": "ignore"}

@@ -55,6 +55,16 @@ static void put_life(enum gb_life_kind kind, uint32_t tid)
 	assert_true(fuzz_ring_put(FUZZ_CONTROL, &life, sizeof(life)));
 }
 
+static void put_calls_and_end(bool held)
+{
+	for (unsigned n = 1; n <= CALLS; n++)
+		put_call(n);
+	if (held)
+		fuzz_ring_hold(0, true); /* the writer was interrupted */
+	put_life(GB_LIFE_THREAD, TID);
+	put_life(GB_LIFE_EXIT, getpid());
+}
+
 static struct capture_session *begin(struct definitions *d)
 {
 	static const struct span_sink sink = { .span = count_span, .gap = count_gap };
@@ -78,12 +88,7 @@ static void a_thread_ends_behind_a_record_that_is_being_written(void **state)
 	struct capture_session *session = begin(&d);
 
 	(void)state;
-	put_call(1);
-	put_call(2);
-	put_call(3);
-	fuzz_ring_hold(0, true); /* the writer was interrupted */
-	put_life(GB_LIFE_THREAD, TID);
-	put_life(GB_LIFE_EXIT, getpid());
+	put_calls_and_end(true);
 	capture_drain(session);
 	assert_int_equal(spans, 2);
 	assert_int_equal(gaps, 0);
@@ -129,11 +134,7 @@ static void a_number_is_given_anew(void **state)
 	struct capture_session *session = begin(&d);
 
 	(void)state;
-	put_call(1);
-	put_call(2);
-	put_call(3);
-	put_life(GB_LIFE_THREAD, TID);
-	put_life(GB_LIFE_EXIT, getpid());
+	put_calls_and_end(false);
 	capture_drain(session);
 	assert_int_equal(d.processes[0].end, 1000);
 	assert_true(fuzz_ring_put(FUZZ_CONTROL, &off, sizeof(off)));

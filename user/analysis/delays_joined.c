@@ -177,7 +177,8 @@ int delays_join(struct delays *s, const struct report *r)
 		}
 	}
 	free(list);
-	qsort(s->told, s->ntold, sizeof(*s->told), delays_by_time);
+	if (s->ntold)
+		qsort(s->told, s->ntold, sizeof(*s->told), delays_by_time);
 	return error;
 }
 

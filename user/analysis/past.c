@@ -2,12 +2,12 @@
 /*
  * past.c - what each thread did lately, and whom that makes wait.
  *
- * **Blame.** Two threads that wait for each other now and then were in step when they last met: at a message from one
- * to the other, at a barrier, in a collective operation. What the late one has done since, and more of it than the one
- * that waits, is why it is late. So both pasts from there on are compared, deed by deed, and the wait is divided among
- * what the late one did more of, in the same proportions (Böhme and others, Identifying the Root Causes of Wait States
- * in Large-Scale Parallel Applications). If it waited more, that part belongs to those who caused its waits: each wait
- * keeps the shares in which it was divided, so that this is not looked for again.
+ * **Blame.** Two threads that wait for each other now and then were in step when they last met (in_step.h). What the
+ * late one has done since, and more of it than the one that waits, is why it is late. So both pasts from there on are
+ * compared, deed by deed, and the wait is divided among what the late one did more of, in the same proportions (Böhme
+ * and others, Identifying the Root Causes of Wait States in Large-Scale Parallel Applications). If it waited more, that
+ * part belongs to those who caused its waits: each wait keeps the shares in which it was divided, so that this is not
+ * looked for again.
  *
  * Each has left that place at its own time; where the late one left later, what kept it there counts, too.
  *
@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/index.h"
+#include "analysis/in_step.h"
 #include "util/array.h"
 
 #define FIRST_ROOM 64
@@ -35,12 +35,7 @@
 #define CHAIN_MOST 32          /* who waits for who waits for ... */
 #define CAUSES_MOST 64         /* of one wait */
 #define ORIGINS_MOST 8         /* that are kept of it */
-#define MESSAGES_ROOM 4        /* of each two threads, at first: more where one of them is far ahead */
-#define MESSAGES_MOST 4096
-#define MEETINGS_BACK 32 /* of each thread, before a wait: so many are looked at */
-#define MEETINGS_ROOM 64 /* of each thread, at first: likewise. Powers of two */
-#define MEETINGS_MOST 8192
-#define KNOWN_SHARE 95 /* percent of a past: to be compared */
+#define KNOWN_SHARE 95         /* percent of a past: to be compared */
 
 /* Whom a wait comes from: the most of it. */
 struct origins {
@@ -58,30 +53,9 @@ struct piece {
 	struct origins *origins; /* and who was to blame */
 };
 
-/* One that the thread took part in. */
-struct attended {
-	uint64_t number; /* the same for all who did; 0: none */
-	uint64_t left;   /* ns: the end of its call */
-	bool all;        /* each was in step with each; false: with `root` */
-	uint32_t root;
-};
-
 struct past {
 	struct piece *pieces; /* a ring: the n-th is at (first + n) & (room - 1) */
 	size_t first, count, room;
-	uint64_t present;          /* ns: what it did until then is known */
-	struct attended *attended; /* a ring: the n-th is at n & (attended_room - 1) */
-	uint64_t nattended;
-	size_t attended_room;
-};
-
-/* When two threads left a message behind: their last ones. The thread that is asked about may be
- * behind. */
-struct met {
-	struct met_at {
-		uint64_t low, high; /* ns: of the thread with the lower index, and of the other */
-	} * at;
-	size_t count, room;
 };
 
 /* Whom one wait comes from, while that is found. */
@@ -99,11 +73,7 @@ struct pasts {
 	struct deeds *deeds;
 	struct past *all;
 	size_t count;
-	struct index pairs; /* of threads -> place in met */
-	struct met *met;
-	size_t nmet, met_room;
-	uint64_t meetings;
-	uint64_t needed; /* ns: all threads' present is not before, as of when it was looked for last */
+	struct in_step in_step;
 	/* What is compared: the same deeds of different threads have one kind. */
 	struct deeds kinds;
 	uint32_t *kind_of; /* by deed: 1 + kind; 0: not known yet */
@@ -122,9 +92,9 @@ struct pasts *pasts_new(const struct definitions *d, struct deeds *deeds)
 	p->deeds = deeds;
 	p->count = d->nthreads;
 	p->all = calloc(p->count + 1, sizeof(*p->all));
-	if (p->all)
+	if (p->all && !in_step_begin(&p->in_step, p->count))
 		return p;
-	free(p);
+	pasts_free(p);
 	return NULL;
 }
 
@@ -144,37 +114,26 @@ void pasts_free(struct pasts *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = 0; p->all && i < p->count; i++) {
 		while (p->all[i].count)
 			forget_first(&p->all[i]);
 		free(p->all[i].pieces);
-		free(p->all[i].attended);
 	}
-	for (size_t i = 0; i < p->nmet; i++)
-		free(p->met[i].at);
+	in_step_free(&p->in_step);
 	deeds_free(&p->kinds);
 	free(p->kind_of);
 	free(p->more);
-	free(p->pairs.slots);
-	free(p->met);
 	free(p->all);
 	free(p);
 }
 
 /* --- feeding ------------------------------------------------------------------ */
 
-static void find_needed(struct pasts *p)
-{
-	p->needed = UINT64_MAX;
-	for (size_t i = 0; i < p->count; i++)
-		if (p->all[i].present && p->all[i].present < p->needed)
-			p->needed = p->all[i].present;
-}
-
 static void forget_old(struct pasts *p, struct past *past)
 {
-	find_needed(p);
-	while (past->count > BACK_MOST && piece_at(past, BACK_MOST)->end <= p->needed)
+	uint64_t needed = in_step_needed(&p->in_step);
+
+	while (past->count > BACK_MOST && piece_at(past, BACK_MOST)->end <= needed)
 		forget_first(past);
 	for (size_t i = 0; past->count > PIECES_MOST / 2 && i < PIECES_MOST / 2 && past->room == PIECES_MOST; i++)
 		forget_first(past);
@@ -209,7 +168,7 @@ static inline int put(struct pasts *p, uint32_t thread, const struct piece *piec
 	struct past *past = &p->all[thread];
 	struct piece *place;
 
-	past->present = piece->end;
+	p->in_step.present[thread] = piece->end;
 	if (piece->start >= piece->end)
 		return 0;
 	place = add(p, past);
@@ -231,203 +190,14 @@ int past_did(struct pasts *p, uint32_t deed, uint64_t start, uint64_t end)
 	return put(p, p->deeds->all[deed].thread, &piece);
 }
 
-static struct attended *attended_at(const struct past *past, uint64_t n)
-{
-	return &past->attended[n & (past->attended_room - 1)];
-}
-
-/* The place of the next one, for which the oldest goes if nobody can ask for it any more. NULL: out of memory. */
-static struct attended *attend(struct pasts *p, struct past *past)
-{
-	size_t room = past->attended_room ? 2 * past->attended_room : MEETINGS_ROOM;
-	uint64_t behind = past->nattended - past->attended_room + MEETINGS_BACK;
-	struct attended *larger;
-
-	if (past->nattended >= past->attended_room && past->attended_room &&
-	    attended_at(past, behind)->left > p->needed)
-		find_needed(p);
-	if (past->attended_room && (past->nattended < past->attended_room || past->attended_room == MEETINGS_MOST ||
-				    attended_at(past, behind)->left <= p->needed))
-		return attended_at(past, past->nattended++);
-	larger = calloc(room, sizeof(*larger));
-	if (!larger)
-		return NULL;
-	for (uint64_t n = past->nattended - past->attended_room; n < past->nattended; n++)
-		larger[n & (room - 1)] = *attended_at(past, n);
-	free(past->attended);
-	past->attended = larger;
-	past->attended_room = room;
-	return attended_at(past, past->nattended++);
-}
-
 int past_meeting(struct pasts *p, const struct meeting *meeting)
 {
-	bool all = meeting->state == WAIT_AT_BARRIER || meeting->state == WAIT_AT_NXN;
-
-	if (meeting->in_halves || (!all && meeting->root < 0))
-		return 0;
-	p->meetings++;
-	for (unsigned i = 0; i < meeting->ncalls; i++) {
-		struct attended *attended = attend(p, &p->all[meeting->calls[i].thread]);
-
-		if (!attended)
-			return -ENOMEM;
-		*attended = (struct attended){
-			.number = p->meetings,
-			.left = meeting->calls[i].end,
-			.all = all,
-			.root = all ? NO_INDEX : meeting->calls[meeting->root].thread,
-		};
-	}
-	return 0;
-}
-
-/* Where there is no room: of those that both have left behind only the latest of each can be asked for. They are told
- * in no order: either may be ahead. */
-static void forget_messages(const struct pasts *p, struct met *met, uint32_t low, uint32_t high)
-{
-	uint64_t present = p->all[low].present < p->all[high].present ? p->all[low].present : p->all[high].present;
-	struct met_at latest = { 0 };
-	size_t kept = 0;
-
-	if (met->count < met->room)
-		return;
-	for (size_t i = 0; i < met->count; i++) {
-		if (met->at[i].low > present || met->at[i].high > present)
-			continue;
-		latest.low = met->at[i].low > latest.low ? met->at[i].low : latest.low;
-		latest.high = met->at[i].high > latest.high ? met->at[i].high : latest.high;
-	}
-	for (size_t i = 0; i < met->count; i++)
-		if (met->at[i].low > present || met->at[i].high > present || met->at[i].low == latest.low ||
-		    met->at[i].high == latest.high)
-			met->at[kept++] = met->at[i];
-	met->count = kept;
-	if (kept < MESSAGES_MOST)
-		return;
-	met->count = kept / 2;
-	memmove(met->at, met->at + met->count, met->count * sizeof(*met->at));
+	return in_step_meeting(&p->in_step, meeting);
 }
 
 int past_message(struct pasts *p, const struct related_call *sends, const struct related_call *receives)
 {
-	bool ordered = sends->thread < receives->thread;
-	const struct related_call *low = ordered ? sends : receives, *high = ordered ? receives : sends;
-	struct index_slot *slot = index_find(&p->pairs, index_key(low->thread, high->thread));
-	struct met *met;
-
-	if (!slot)
-		return -ENOMEM;
-	if (slot->value == INDEX_FREE) {
-		if (array_one_more(&p->met, &p->met_room, p->nmet, sizeof(*p->met))) {
-			p->pairs.used--;
-			return -ENOMEM;
-		}
-		p->met[p->nmet] = (struct met){ 0 };
-		slot->value = p->nmet++;
-	}
-	met = &p->met[slot->value];
-	forget_messages(p, met, low->thread, high->thread);
-	if (met->count == met->room) {
-		size_t room = met->room ? 2 * met->room : MESSAGES_ROOM;
-		struct met_at *larger = realloc(met->at, room * sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		met->at = larger;
-		met->room = room;
-	}
-	met->at[met->count++] = (struct met_at){ low->end, high->end };
-	return 0;
-}
-
-/* --- where two were in step ------------------------------------------------------- */
-
-/* When each of them left it. */
-struct step {
-	bool known;
-	uint64_t waiting, late; /* ns */
-};
-
-/* The call's thread waited for the other one. */
-struct wait {
-	uint32_t waiting, late;
-	uint64_t since, until; /* ns */
-};
-
-static void take_later(struct step *step, const struct wait *wait, uint64_t waiting, uint64_t late)
-{
-	if (waiting > wait->since || late > wait->until || !waiting || !late)
-		return; /* this one */
-	if (!step->known || waiting > step->waiting || (waiting == step->waiting && late > step->late))
-		*step = (struct step){ true, waiting, late };
-}
-
-static void look_at_messages(const struct pasts *p, const struct wait *wait, struct step *step)
-{
-	bool ordered = wait->waiting < wait->late;
-	const struct index_slot *slot = index_known(&p->pairs, ordered ? index_key(wait->waiting, wait->late)
-								       : index_key(wait->late, wait->waiting));
-
-	for (size_t i = 0; slot && i < p->met[slot->value].count; i++) {
-		const struct met *met = &p->met[slot->value];
-
-		take_later(step, wait, ordered ? met->at[i].low : met->at[i].high,
-			   ordered ? met->at[i].high : met->at[i].low);
-	}
-}
-
-static uint64_t first_kept(const struct past *past)
-{
-	return past->nattended > past->attended_room ? past->nattended - past->attended_room : 0;
-}
-
-/* How many of its meetings it had left at that time: it may be ahead. */
-static uint64_t attended_until(const struct past *past, uint64_t time)
-{
-	uint64_t low = first_kept(past), high = past->nattended;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (attended_at(past, middle)->left <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Of so many, the first that is looked at. */
-static uint64_t first_looked_at(const struct past *past, uint64_t count)
-{
-	uint64_t first = first_kept(past);
-
-	return count > first + MEETINGS_BACK ? count - MEETINGS_BACK : first;
-}
-
-/* The latest that both took part in, before this wait. */
-static void look_at_meetings(const struct pasts *p, const struct wait *wait, struct step *step)
-{
-	const struct past *a = &p->all[wait->waiting], *b = &p->all[wait->late];
-	uint64_t i = attended_until(a, wait->since), k = attended_until(b, wait->until);
-	uint64_t first = first_looked_at(a, i), its_first = first_looked_at(b, k);
-
-	while (i > first && k > its_first) {
-		const struct attended *mine = attended_at(a, i - 1), *its = attended_at(b, k - 1);
-
-		if (mine->number > its->number) {
-			i--;
-		} else if (mine->number < its->number) {
-			k--;
-		} else if (mine->all || mine->root == wait->waiting || mine->root == wait->late) {
-			take_later(step, wait, mine->left, its->left);
-			return;
-		} else {
-			i--;
-			k--;
-		}
-	}
+	return in_step_message(&p->in_step, sends, receives);
 }
 
 /* --- both pasts compared ------------------------------------------------------------ */
@@ -621,11 +391,9 @@ static int divide(struct pasts *p, struct window late)
 static int compare(struct pasts *p, const struct wait *wait, bool *done)
 {
 	struct window mine, its;
-	struct step step = { 0 };
+	struct step step = in_step_last(&p->in_step, wait);
 	int error;
 
-	look_at_messages(p, wait, &step);
-	look_at_meetings(p, wait, &step);
 	if (!step.known)
 		return 0;
 	if (step.late > step.waiting)

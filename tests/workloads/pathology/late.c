@@ -59,7 +59,9 @@ void late_come_by(struct late_member *member, bool late, long us, long base, lon
 
 void late_come(struct late_member *member, long me, long round)
 {
-	late_come_by(member, me == late_plan.who, late_plan.us, late_plan.base, round);
+	long who = late_plan.turns ? round % late_plan.turns : late_plan.who;
+
+	late_come_by(member, me == who, late_plan.us, late_plan.base, round);
 }
 
 void late_left(struct late_member *member, long round)

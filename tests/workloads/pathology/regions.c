@@ -7,6 +7,7 @@
  *   --between-us N   of thread 0 between regions
  *   --burst N        so many regions in each round, of which the last is noted
  *   --spin 1         shares take processor time
+ *   --pieces N       a loop of so many iterations in each share, which are handed out one by one (healed: 100 by 100)
  *   --healed 1       all of that is shared out evenly, and in one region a round
  *
  * Each thread notes when its share begins and ends, thread 0 when it comes to each region and leaves it. Work is sleep
@@ -24,7 +25,7 @@
 #define SLOW 1
 
 static struct job job = { .name = "regions", .rounds = 40 };
-static long base_us = 3000, more_us = 6000, between_us = 4000, healed, burst = 1, spin;
+static long base_us = 3000, more_us = 6000, between_us = 4000, healed, burst = 1, spin, pieces;
 static long tids[THREADS];
 static int64_t began[THREADS][ROUNDS_MAX], ended[THREADS][ROUNDS_MAX], came[ROUNDS_MAX], left[ROUNDS_MAX];
 
@@ -34,6 +35,13 @@ static void work(long us)
 		job_spin_us(us);
 	else
 		job_sleep_us(us);
+}
+
+/* An iteration: some 30 ns. */
+static void little(void)
+{
+	for (volatile int i = 0; i < 20; i++)
+		;
 }
 
 static void region(long number)
@@ -48,6 +56,9 @@ static void region(long number)
 		began[me][number] = job_now();
 		tids[me] = syscall(SYS_gettid);
 		work(times * (base_us + (healed ? (more_us + between_us) / THREADS : me == SLOW ? more_us : 0)));
+#pragma omp for schedule(dynamic, healed ? 100 : 1) nowait
+		for (long i = 0; i < pieces; i++)
+			little();
 		ended[me][number] = job_now();
 	}
 	left[number] = job_now();
@@ -72,6 +83,7 @@ int main(int argc, char **argv)
 						     { "--healed", &healed },
 						     { "--burst", &burst },
 						     { "--spin", &spin },
+						     { "--pieces", &pieces },
 						     { NULL, NULL } };
 	static char text[200 * 1000];
 	size_t used;
