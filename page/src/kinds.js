@@ -10,6 +10,11 @@ export const kinds = {
     'Look at what the late one does there (Where): more than the others, or slower. The call behind it is what it ' +
       'comes late to, and not at fault. The links show the longest waits: look at the lane of the late one at that time.',
   ],
+  load_imbalance: [
+    'Several have more of the same work than others',
+    'Look at what they do there (Where), and at how the work is divided: by size rather than by number, or in smaller ' +
+      'pieces that whoever is done takes next. If it is divided evenly, these are slower: compare their CPUs.',
+  ],
   changing_imbalance: [
     'In each step another one is late',
     'The work is even in all, and uneven in each step: divide each step evenly, or meet less often, so that it evens out.',

@@ -9,13 +9,10 @@
  * Somebody is always last, and every wait has its cause; which are more than chance: delays_clear.c.
  */
 #include "analysis/delays.h"
-#include "analysis/gains.h"
 #include "analysis/printer.h"
-#include "analysis/on_processor.h"
 #include "analysis/put.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +21,6 @@
 
 #define ROWS_MOST 65536 /* what is done beyond that is unknown */
 #define ROWS_SHOWN 6
-#define WORTH_SHARE 100 /* a finding: one in so many of all threads' time */
-#define CHIEF_SHARE 5   /* and one in so many of all that is waited */
-#define FINDINGS_MOST 3
-#define ALSO_NAMED 2 /* of the calls that a deed begins after, beside the first */
 
 static int begin(void **state, const struct definitions *d)
 {
@@ -218,138 +211,6 @@ int delays_by_time(const void *a, const void *b)
 	return memcmp(&x->deed, &y->deed, sizeof(x->deed));
 }
 
-/* --- what it would give ---------------------------------------------------------- */
-
-/* What the run would be shorter by, if the thread were as quick as the others there: simulated. */
-static int find_gain(const struct delays *s, struct report *r, const struct delay *delay, uint64_t most,
-		     struct finding *finding)
-{
-	struct relief relief = deed_relief(&delay->deed, delay->deed.thread, &s->sites);
-	struct called *also = calloc(delay->nparts + 1, sizeof(*also));
-
-	if (!also)
-		return -ENOMEM;
-	for (size_t i = 1; i < delay->nparts; i++)
-		also[relief.nalso++] = delay->parts[i]->deed.after;
-	relief.also_after = also;
-	relief.most = most;
-	report_find_gain(r, &relief, finding);
-	free(also);
-	return 0;
-}
-
-/* "after a.c:10 or b.c:20, before a.c:30": where its parts begin. */
-static void delay_place(const struct delays *s, const struct delay *delay, char *text, size_t room)
-{
-	struct called also[ALSO_NAMED];
-	size_t count = 0;
-
-	for (size_t i = 1; i < delay->nparts && count < ALSO_NAMED; i++)
-		also[count++] = delay->parts[i]->deed.after;
-	deed_place(s->d, &delay->deed, also, count, text, room);
-}
-
-/* --- findings ------------------------------------------------------------------ */
-
-/* Where nobody else does the same, it is not known how quick it could be. */
-static const char *condition(const struct others *others)
-{
-	return others->threads ? "were it as quick there as the others" : "did that take no time at all";
-}
-
-/* How long it takes each time, and the others; and whether it worked all that time. */
-static void how_long(const struct delays *s, const struct delay *delay, const struct others *others, char *text,
-		     size_t room)
-{
-	const struct def_thread *thread = &s->d->threads[delay->deed.thread];
-	char its[FORMAT_SIZE], theirs[FORMAT_SIZE], running[ON_PROCESSOR_ROOM];
-	size_t at = 0;
-
-	*text = '\0';
-	if (others->threads && delay->times)
-		at = snprintf(text, room, ", %s each time on average, the others %s,",
-			      format_time(its, delay->lasted / delay->times), format_time(theirs, others->mean));
-	if (delay->deed.doing == DOING_WORK && *on_processor(thread, delay->lasted, running, sizeof(running)))
-		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
-}
-
-/* How long it takes, of all times that the thread does that. */
-static struct finding_regularity regularity(const struct delay *delay)
-{
-	double mean = delay->times ? (double)delay->lasted / delay->times : 0;
-
-	return (struct finding_regularity){ .what = delay->times ? "times that it does this" : NULL,
-					    .times = delay->times,
-					    .of = delay->times,
-					    .mean = mean,
-					    .deviation = sqrt(
-						    delay_variance(delay->times, delay->lasted, delay->squares)) };
-}
-
-/* ", of which 20 ms by waiting for others who wait for it" */
-static const char *passed_text(const struct delay *delay, char *text, size_t room)
-{
-	char time[FORMAT_SIZE];
-
-	*text = '\0';
-	if (delay->all.passed_on)
-		snprintf(text, room, ", of which %s by waiting for others who wait for it",
-			 format_time(time, delay->all.passed_on));
-	return text;
-}
-
-static int find(struct delays *s, struct report *r)
-{
-	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
-		gives[200], lasts[200 + ON_PROCESSOR_ROOM], passed[100];
-	struct others others;
-	unsigned found = 0;
-	int error = 0;
-
-	for (size_t i = 0; i < s->ntold && found < FINDINGS_MOST && !error; i++) {
-		const struct delay *delay = s->told[i];
-		struct finding finding = { .kind = "delay",
-					   .event = NO_INDEX,
-					   .thread = delay->deed.thread,
-					   .weight = delay_all(delay),
-					   .instances = delay->worst,
-					   .ninstances = delay->nworst,
-					   .victims = &delay->waiting,
-					   .regularity = regularity(delay),
-					   .seen = delay->seen,
-					   .nseen = delay->nseen,
-					   .section = "delays" };
-
-		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
-			break;
-		if (!people_count(&delay->waiting))
-			continue; /* it waits for itself: for those who wait for it */
-		finding.site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
-		finding.has_site = finding.site != NO_INDEX;
-		others = delay_others_of_all(s, r, delay);
-		finding.test = delay->deed.doing == DOING_UNKNOWN ? NULL : delay_is_clear(s, delay, &others);
-		if (!finding.test || delay_is_taken(s, r, delay, &others))
-			continue;
-		error = find_gain(s, r, delay, others.mean, &finding);
-		if (error)
-			break;
-		if (finding.has_gain && finding.gain < (r->end - r->start) / WORTH_SHARE)
-			continue;
-		found++;
-		deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
-		delay_place(s, delay, where, sizeof(where));
-		gain_text(r, &finding, condition(&others), "", gives, sizeof(gives));
-		how_long(s, delay, &others, lasts, sizeof(lasts));
-		error = report_add_finding(
-			r, &finding, "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",
-			thread_label_on_node(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
-			people_label(s->d, &delay->waiting, victims, sizeof(victims)),
-			people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
-			passed_text(delay, passed, sizeof(passed)), percent(delay_all(delay), r->wall), gives);
-	}
-	return error;
-}
-
 /* ns that others waited for what is not known, since calls are lost. */
 static uint64_t unknown(const struct delays *s)
 {
@@ -378,7 +239,7 @@ static int end(void *state, struct report *r)
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), delays_by_time);
 	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10 &&
 			  unknown(s) <= suffered_sum(&s->all) / 2;
-	return delays_join(s, r) ?: find(s, r) ?: delays_find_turns(s, r);
+	return delays_find_uneven(s, r) ?: delays_join(s, r) ?: delays_find_late(s, r) ?: delays_find_turns(s, r);
 }
 
 /* --- telling ------------------------------------------------------------------ */
@@ -585,8 +446,10 @@ static void delays_free(void *state)
 	for (size_t i = 0; i < s->room; i++)
 		delay_free(s->table[i]);
 	free(s->told);
-	delay_free(s->turns);
-	people_free(&s->by_turns);
+	for (size_t i = 0; i < s->ngroups; i++) {
+		delay_free(s->groups[i].sum);
+		people_free(&s->groups[i].who);
+	}
 	free(s->table);
 	pasts_free(s->pasts);
 	deeds_free(&s->deeds);

@@ -34,7 +34,15 @@ struct delay {
 	size_t nseen, seen_room;
 	struct delay **parts; /* those that it is made of, the most first; NULL: it is one of the table */
 	size_t nparts;
+	bool in_group; /* it is told together with what others do */
 };
+
+/* Several threads of which one finding tells. */
+struct delay_group {
+	struct people who;
+	struct delay *sum; /* of all that do the same */
+};
+#define GROUPS_MOST 4
 
 struct delays {
 	const struct definitions *d;
@@ -48,8 +56,8 @@ struct delays {
 	size_t nsorted;
 	struct delay **told; /* the same, as delays_join() has joined them */
 	size_t ntold;
-	struct people by_turns; /* who is late in turns: of a finding */
-	struct delay *turns;    /* all that these do; NULL: nobody is */
+	struct delay_group groups[GROUPS_MOST];
+	size_t ngroups;
 	struct suffered all;
 	uint64_t waits;
 	uint32_t waiting;       /* the thread that waits now, */
@@ -66,6 +74,12 @@ static inline uint64_t suffered_sum(const struct suffered *suffered)
 static inline uint64_t delay_all(const struct delay *delay)
 {
 	return suffered_sum(&delay->all);
+}
+
+/* ns; 0: it was not done. */
+static inline double delay_mean(const struct delay *delay)
+{
+	return delay->times ? (double)delay->lasted / delay->times : 0;
 }
 
 /* Of so many times that took so long in all; ns^2. */
@@ -87,6 +101,26 @@ struct delay *delays_sum(const struct delays *s, struct delay *const *parts, siz
 /* Of one of s->told. */
 struct others delay_others_of_all(const struct delays *s, const struct report *r, const struct delay *of);
 
+/* What all threads do that do the same. */
+struct same_work {
+	struct delay **rows;
+	size_t threads;
+	struct delay *sum; /* of the rows; its deed is that of the first one */
+};
+
+/* delays_same.c: as one of s->sorted does, unless what one before it does is the same: then there are no threads. To be
+ * freed also where it fails. 0 or -ENOMEM. */
+int same_work_of(const struct delays *s, size_t number, struct same_work *work);
+void same_work_free(struct same_work *work);
+/* A group of those whose sum this is, which becomes the group's, if s->ngroups < GROUPS_MOST. 0 or -ENOMEM. */
+int delays_add_group(struct delays *s, struct delay **sum, struct delay_group **group);
+
+/* delays_find.c: adds findings of who is late. 0 or -ENOMEM. */
+int delays_find_late(struct delays *s, struct report *r);
+/* "after a.c:10 or b.c:20, before a.c:30": where its parts begin. */
+void delay_place(const struct delays *s, const struct delay *delay, char *text, size_t room);
+/* delays_uneven.c: adds findings where several threads take longer for the same than the others. 0 or -ENOMEM. */
+int delays_find_uneven(struct delays *s, struct report *r);
 /* delays_turns.c: adds a finding where in each step another one is late. 0 or -ENOMEM. */
 int delays_find_turns(struct delays *s, struct report *r);
 
@@ -101,6 +135,8 @@ struct suffered *delay_suffered_by(struct delay *delay, uint32_t thread);
 
 /* delays_clear.c */
 bool delay_takes_more(const struct delay *delay, const struct others *others);
+/* Clearly, each time on average. */
+bool delay_takes_longer(const struct delay *delay, const struct others *others);
 struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of);
 /* More than chance. */
 /* By which test that is so, for the reader; NULL: it may be chance. */

@@ -44,11 +44,6 @@ static double taken(const struct delays *s, const struct report *r, uint32_t thr
 	return all;
 }
 
-static double mean_of(const struct delay *delay)
-{
-	return delay->times ? (double)delay->lasted / delay->times : 0;
-}
-
 /* Of all other threads together. */
 static struct others others_like(const struct delays *s, const struct report *r, const struct delay *of,
 				 enum likeness how)
@@ -87,7 +82,7 @@ struct others delay_others(const struct delays *s, const struct report *r, const
 		struct others like = others_like(s, r, of, how);
 
 		if (like.threads && like.times * AS_OFTEN >= (double)of->times && like.mean >= best.mean &&
-		    like.mean * AS_LONG >= mean_of(of)) {
+		    like.mean * AS_LONG >= delay_mean(of)) {
 			best = like;
 			best.only_alike = true;
 		}
@@ -157,16 +152,16 @@ static uint64_t suffered_most(const struct delay *delay)
 
 bool delay_takes_more(const struct delay *delay, const struct others *others)
 {
-	return mean_of(delay) > LONGER * others->mean;
+	return delay_mean(delay) > LONGER * others->mean;
 }
 
-static bool is_significant(const struct delay *delay, const struct others *others)
+bool delay_takes_longer(const struct delay *delay, const struct others *others)
 {
 	double error = sqrt(
 		others->variance / others->times +
 		(delay->times ? delay_variance(delay->times, delay->lasted, delay->squares) / delay->times : 0));
 
-	return mean_of(delay) - others->mean > ERRORS * error;
+	return delay_takes_more(delay, others) && delay_mean(delay) - others->mean > ERRORS * error;
 }
 
 /* More than chance: see the top of this file. */
@@ -188,7 +183,7 @@ const char *delay_is_clear(const struct delays *s, const struct delay *delay, co
 		return suffered_most(delay) >= BLAMED_FACTOR * (double)waits_itself(s, delay) ? alone : NULL;
 	if (all >= BLAMED_FACTOR * others->blame)
 		return blamed;
-	return is_significant(delay, others) ? longer : NULL;
+	return delay_takes_longer(delay, others) ? longer : NULL;
 }
 
 /*

@@ -88,6 +88,7 @@ static int add_delay(struct delay *to, const struct delay *from, uint32_t nthrea
 	to->all.direct += from->all.direct;
 	to->all.passed_on += from->all.passed_on;
 	to->waits += from->waits;
+	to->in_group |= from->in_group;
 	add_instances(to, from);
 	for (size_t i = 0; i < from->nseen && !error; i++)
 		error = delay_see(to, from->seen[i].probe, from->seen[i].ns);

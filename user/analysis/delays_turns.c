@@ -30,79 +30,66 @@
 #define STEPS_SHARE 4      /* one in so many of the steps */
 #define EXPLAINED 0.8      /* of what one is longer than the mean, by a lack of processors */
 
-/* The same work of all threads. */
 struct turns {
-	struct delay **rows;
-	size_t threads;
-	struct delay *sum; /* of the rows; its deed is that of the one that is waited for most */
-	uint64_t most;     /* ns that others wait for that one */
+	struct same_work work;
+	uint64_t most; /* ns that others wait for the one that is waited for most */
 	uint64_t least_times;
 	uint64_t lost;  /* ns without a processor */
 	size_t victims; /* of one of them, at most */
+	bool in_group;  /* one of them is told of */
 };
 
-static int add_up(const struct delays *s, const struct report *r, struct delay *first, struct turns *t)
+static void look_at_all(const struct delays *s, const struct report *r, struct turns *t)
 {
-	*t = (struct turns){ .rows = calloc(s->room, sizeof(*t->rows)),
-			     .least_times = UINT64_MAX,
-			     .most = delay_all(first) };
-	if (!t->rows)
-		return -ENOMEM;
-	t->rows[t->threads++] = first;
-	for (size_t i = 0; i < s->room; i++)
-		if (s->table[i] && s->table[i] != first && deed_is_same(&s->table[i]->deed, &first->deed) &&
-		    !thread_is_left_out(s->d, s->table[i]->deed.thread))
-			t->rows[t->threads++] = s->table[i];
-	for (size_t i = 0; i < t->threads; i++) {
-		const struct delay *one = t->rows[i];
+	t->most = delay_all(t->work.rows[0]);
+	t->least_times = UINT64_MAX;
+	for (size_t i = 0; i < t->work.threads; i++) {
+		const struct delay *one = t->work.rows[i];
 
 		t->least_times = one->times < t->least_times ? one->times : t->least_times;
 		t->victims = one->nsuffered > t->victims ? one->nsuffered : t->victims;
+		t->in_group |= one->in_group;
 		if (scheduling_queue_is_known(&s->d->threads[one->deed.thread]))
 			t->lost += scheduling_lost(r, one->deed.thread);
 	}
-	t->sum = delays_sum(s, t->rows, t->threads);
-	return t->sum ? 0 : -ENOMEM;
 }
 
-static double mean_of(const struct turns *t)
+static double deviation_of(const struct delay *sum)
 {
-	return t->sum->times ? (double)t->sum->lasted / t->sum->times : 0;
-}
-
-static double deviation_of(const struct turns *t)
-{
-	return sqrt(delay_variance(t->sum->times, t->sum->lasted, t->sum->squares));
+	return sqrt(delay_variance(sum->times, sum->lasted, sum->squares));
 }
 
 /* So many waits, if they were equal, in steps of as many threads. */
 static bool is_in_many_steps(const struct turns *t)
 {
-	double all = delay_all(t->sum), waits = t->sum->blamed > 0 ? all * all / t->sum->blamed : 0;
+	const struct delay *sum = t->work.sum;
+	double all = delay_all(sum), waits = sum->blamed > 0 ? all * all / sum->blamed : 0;
 
-	return t->victims && waits / t->victims * t->threads * STEPS_SHARE >= (double)t->sum->times;
+	return t->victims && waits / t->victims * t->work.threads * STEPS_SHARE >= (double)sum->times;
 }
 
 /* Half of what differs is longer than the mean. */
 static bool may_lack_processors(const struct turns *t)
 {
-	return (double)t->lost >= EXPLAINED * deviation_of(t) * t->sum->times / 2;
+	return (double)t->lost >= EXPLAINED * deviation_of(t->work.sum) * t->work.sum->times / 2;
 }
 
 static bool is_by_turns(const struct delays *s, const struct turns *t)
 {
-	double share = t->threads ? fmin(2.0 / t->threads, (1 + 1.0 / t->threads) / 2) : 0;
+	const struct delay *sum = t->work.sum;
+	double threads = t->work.threads, share = fmin(2 / threads, (1 + 1 / threads) / 2);
 
-	return t->threads > 1 && t->least_times >= LEAST_TIMES &&
-	       delay_all(t->sum) * CHIEF_SHARE >= suffered_sum(&s->all) &&
-	       (double)t->most < share * delay_all(t->sum) && deviation_of(t) * 100 >= LEAST_VARIATION * mean_of(t) &&
-	       is_in_many_steps(t) && !may_lack_processors(t);
+	return t->work.threads > 1 && !t->in_group && t->least_times >= LEAST_TIMES &&
+	       delay_all(sum) * CHIEF_SHARE >= suffered_sum(&s->all) && (double)t->most < share * delay_all(sum) &&
+	       deviation_of(sum) * 100 >= LEAST_VARIATION * delay_mean(sum) && is_in_many_steps(t) &&
+	       !may_lack_processors(t);
 }
 
-static int tell(struct delays *s, struct report *r, const struct turns *t)
+static int tell(struct delays *s, struct report *r, struct turns *t)
 {
-	const struct delay *sum = t->sum;
+	const struct delay *sum = t->work.sum;
 	struct relief relief = deed_relief(&sum->deed, NO_INDEX, &s->sites);
+	struct delay_group *group;
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], mean[FORMAT_SIZE], deviation[FORMAT_SIZE],
 		time[FORMAT_SIZE], gives[200];
 	struct finding finding = { .kind = "changing_imbalance",
@@ -113,25 +100,24 @@ static int tell(struct delays *s, struct report *r, const struct turns *t)
 				   .weight = delay_all(sum),
 				   .instances = sum->worst,
 				   .ninstances = sum->nworst,
-				   .culprits = &s->by_turns,
 				   .victims = &sum->waiting,
 				   .regularity = { .what = "times that one of them does this",
 						   .times = sum->times,
 						   .of = sum->times,
-						   .mean = mean_of(t),
-						   .deviation = deviation_of(t) },
+						   .mean = delay_mean(sum),
+						   .deviation = deviation_of(sum) },
 				   .seen = sum->seen,
 				   .nseen = sum->nseen,
 				   .section = "delays" };
 
-	relief.most = mean_of(t);
+	relief.most = delay_mean(sum);
 	report_find_gain(r, &relief, &finding);
 	if (!finding.has_gain || finding.gain < (r->end - r->start) / GAIN_SHARE)
 		return 0;
-	for (size_t i = 0; i < t->threads; i++)
-		if (people_add(&s->by_turns, t->rows[i]->deed.thread))
-			return -ENOMEM;
-	deed_text(s->d, &sum->deed, sum->lasted / t->threads, what, sizeof(what));
+	if (delays_add_group(s, &t->work.sum, &group))
+		return -ENOMEM;
+	finding.culprits = &group->who;
+	deed_text(s->d, &sum->deed, sum->lasted / t->work.threads, what, sizeof(what));
 	deed_place(s->d, &sum->deed, NULL, 0, where, sizeof(where));
 	gain_text(r, &finding, "were the work of each step divided evenly", "", gives, sizeof(gives));
 	return report_add_finding(
@@ -139,38 +125,28 @@ static int tell(struct delays *s, struct report *r, const struct turns *t)
 		"in each step another of %s is late by turns: it %s (%s), %s each time on average, standard deviation "
 		"%s, and nobody longer than the others in all; the others wait for whoever it is: %s in all, %.1f %% "
 		"of all threads' time%s",
-		people_label(s->d, &s->by_turns, who, sizeof(who)), what, where, format_time(mean, mean_of(t)),
-		format_time(deviation, deviation_of(t)), format_time(time, delay_all(sum)),
+		people_label(s->d, &group->who, who, sizeof(who)), what, where, format_time(mean, delay_mean(sum)),
+		format_time(deviation, deviation_of(sum)), format_time(time, delay_all(sum)),
 		percent(delay_all(sum), r->wall), gives);
-}
-
-/* Has a row that is waited for more told of the same? */
-static bool was_looked_at(const struct delays *s, size_t number)
-{
-	for (size_t i = 0; i < number; i++)
-		if (deed_is_same(&s->sorted[i]->deed, &s->sorted[number]->deed))
-			return true;
-	return false;
 }
 
 /* One, of what is waited for most. */
 int delays_find_turns(struct delays *s, struct report *r)
 {
+	size_t groups = s->ngroups;
 	int error = 0;
 
-	for (size_t i = 0; i < s->nsorted && i < LOOKED_AT && !error && !people_count(&s->by_turns); i++) {
-		struct turns t;
+	for (size_t i = 0; i < s->nsorted && i < LOOKED_AT && !error && s->ngroups == groups &&
+			   groups < GROUPS_MOST; i++) {
+		struct turns t = { 0 };
 
-		if (s->sorted[i]->deed.doing != DOING_WORK || was_looked_at(s, i))
-			continue;
-		error = add_up(s, r, s->sorted[i], &t);
-		if (!error && is_by_turns(s, &t))
-			error = tell(s, r, &t);
-		free(t.rows);
-		if (people_count(&s->by_turns))
-			s->turns = t.sum;
-		else
-			delay_free(t.sum);
+		error = same_work_of(s, i, &t.work);
+		if (!error && t.work.threads) {
+			look_at_all(s, r, &t);
+			if (is_by_turns(s, &t))
+				error = tell(s, r, &t);
+		}
+		same_work_free(&t.work);
 	}
 	return error;
 }

@@ -31,6 +31,11 @@ struct basis {
 
 static const struct basis bases[] = {
 	{ .kind = "delay", .how = "statistical", .level = THREE_ERRORS }, /* delays_clear.c has the tests */
+	{ .kind = "load_imbalance",
+	  .how = "statistical",
+	  .test = "each of them takes 5 % and 3 standard errors longer for it than all others that do the same; even "
+		  "work would give a quarter more than one of them that is as quick as the others",
+	  .level = THREE_ERRORS },
 	{ .kind = "changing_imbalance",
 	  .how = "statistical",
 	  .test = "it differs by a quarter of its mean, in many steps; nobody is waited for by twice its share; even "

@@ -63,8 +63,11 @@ void report_keep_relief(struct report *r, const struct relief *relief, struct fi
 		return;
 	copy.sites = copied(relief->sites, relief->nsites, sizeof(*relief->sites));
 	copy.times = copied(relief->times, relief->ntimes, sizeof(*relief->times));
+	copy.also_after = copied(relief->also_after, relief->nalso, sizeof(*relief->also_after));
+	copy.less_of = copied(relief->less_of, relief->nthreads, sizeof(*relief->less_of));
 	r->reliefs[r->nreliefs++] = copy;
-	if (!copy.sites == !relief->nsites && !copy.times == !relief->ntimes)
+	if (!copy.sites == !relief->nsites && !copy.times == !relief->ntimes && !copy.also_after == !relief->nalso &&
+	    !copy.less_of == !relief->nthreads)
 		finding->relief = r->nreliefs;
 }
 
@@ -73,6 +76,8 @@ void report_forget_reliefs(struct report *r)
 	for (size_t i = 0; i < r->nreliefs; i++) {
 		free((void *)r->reliefs[i].sites);
 		free((void *)r->reliefs[i].times);
+		free((void *)r->reliefs[i].also_after);
+		free((void *)r->reliefs[i].less_of);
 	}
 	free(r->reliefs);
 	r->reliefs = NULL;
@@ -82,6 +87,35 @@ void report_forget_reliefs(struct report *r)
 static bool takes_part(const struct finding *finding)
 {
 	return finding->has_gain && finding->relief;
+}
+
+/* reliefs: has room for all that are told and all findings; gains: ns by all of them but this one. */
+static bool relieve_but(struct report *r, struct relief *reliefs, const struct finding *findings, size_t count,
+			size_t but, uint64_t *gain)
+{
+	size_t n = 0;
+
+	*gain = 0;
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (takes_part(&r->findings[i]))
+			reliefs[n++] = r->reliefs[r->findings[i].relief - 1];
+	for (size_t i = 0; i < count; i++)
+		if (i != but && takes_part(&findings[i]))
+			reliefs[n++] = r->reliefs[findings[i].relief - 1];
+	return !n || has_simulated(r, relations_relieve_together(r->relations, reliefs, n, gain));
+}
+
+void report_find_gains_beside(struct report *r, const struct finding *findings, size_t count, uint64_t *gains)
+{
+	struct relief *reliefs = calloc(r->nfindings + count + 1, sizeof(*reliefs));
+	uint64_t all = 0, without;
+	bool known = reliefs && count && relieve_but(r, reliefs, findings, count, SIZE_MAX, &all);
+
+	for (size_t i = 0; i < count; i++)
+		gains[i] = known && relieve_but(r, reliefs, findings, count, i, &without) && without < all
+				   ? all - without
+				   : 0;
+	free(reliefs);
 }
 
 void report_find_together(struct report *r)

@@ -19,6 +19,12 @@ void report_find_gain(struct report *r, const struct relief *relief, struct find
 void report_keep_relief(struct report *r, const struct relief *relief, struct finding *finding);
 void report_forget_reliefs(struct report *r);
 
+/*
+ * What each of these findings, which have a gain and are not told yet, would give beside all that are told and all of
+ * these: gains[], ns; 0: nothing, or it is not known.
+ */
+void report_find_gains_beside(struct report *r, const struct finding *findings, size_t count, uint64_t *gains);
+
 /* What all findings with a simulated gain would give together (r->together): once they are in their order. */
 void report_find_together(struct report *r);
 /* The same in words: "1 and 3 together: the 24 s observed would be ... shorter"; "": not known. Into text. */

@@ -155,6 +155,8 @@ struct relief {
 	size_t nalso;
 	uint64_t most; /* ns; UINT64_MAX: as long as it takes */
 	double less;   /* 0 to 1 */
+	const double *less_of; /* the same by thread, of as many; NULL: `less` is meant */
+	size_t nthreads;
 	const uint32_t *same_site;
 	const bool *sites; /* by site; NULL: `after` is meant */
 	size_t nsites;

@@ -36,12 +36,13 @@ static void save(const struct reliefs *reliefs, struct saved *saved, size_t reli
 		*most = ns;
 }
 
-/* Of what took longer than it should. */
-static uint64_t of_all(const struct relief *relief, uint64_t lasted)
+/* Of what a thread took longer for than it should. */
+static uint64_t of_all(const struct relief *relief, uint32_t thread, uint64_t lasted)
 {
 	uint64_t left = lasted < relief->most ? lasted : relief->most;
+	double less = !relief->less_of ? relief->less : thread < relief->nthreads ? relief->less_of[thread] : 0;
 
-	return lasted - left + (uint64_t)(relief->less * left);
+	return lasted - left + (uint64_t)(less * left);
 }
 
 /* What lies in one of the times, of what a thread did from start to end. */
@@ -80,7 +81,7 @@ struct saved reliefs_of_work(const struct reliefs *reliefs, const struct related
 			save(reliefs, &saved, i, of_times(relief, work->start, work->end));
 		else if (relief->what == RELIEVE_WORK && relief->inside == work->inside && is_after(relief, work) &&
 			 same_call(relief, relief->before, work->before))
-			save(reliefs, &saved, i, of_all(relief, work->end - work->start));
+			save(reliefs, &saved, i, of_all(relief, work->thread, work->end - work->start));
 	}
 	return saved;
 }
@@ -100,7 +101,7 @@ struct saved reliefs_of_call(const struct reliefs *reliefs, const struct related
 		else if (relief->what == RELIEVE_CALL &&
 			 (relief->sites ? has_site(relief, call->site)
 					: same_call(relief, relief->after, (struct called){ call->probe, call->site })))
-			save(reliefs, &saved, i, of_all(relief, call->end - from));
+			save(reliefs, &saved, i, of_all(relief, call->thread, call->end - from));
 	}
 	return saved;
 }
@@ -111,7 +112,7 @@ struct saved reliefs_of_memory(const struct reliefs *reliefs, uint32_t thread, u
 
 	for (size_t i = 0; i < reliefs->count; i++)
 		if (reliefs->all[i].what == RELIEVE_MEMORY && concerns(&reliefs->all[i], thread))
-			save(reliefs, &saved, i, of_all(&reliefs->all[i], ns));
+			save(reliefs, &saved, i, of_all(&reliefs->all[i], thread, ns));
 	return saved;
 }
 
@@ -128,7 +129,7 @@ struct saved reliefs_of_team(const struct reliefs *reliefs, const struct related
 			save(reliefs, &saved, i, of_times(relief, call->start, call->end));
 		else if (relief->what == RELIEVE_CALL && !relief->sites &&
 			 same_call(relief, relief->after, (struct called){ call->probe, call->site }))
-			save(reliefs, &saved, i, of_all(relief, call->end - call->start));
+			save(reliefs, &saved, i, of_all(relief, call->thread, call->end - call->start));
 	}
 	return saved;
 }

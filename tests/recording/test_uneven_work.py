@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Work that is divided unevenly among several, and those who are late in the same steps at different places, so that
+each alone gives nothing: against the same job played without the trouble."""
+import pytest
+
+import pipelines
+from waits import report
+
+pytestmark = pytest.mark.files
+MS = 1_000_000
+KINDS = "delay", "load_imbalance", "changing_imbalance"
+
+
+def steps(works, ranks=4, count=60):
+    """They meet after each step."""
+    def rank(me):
+        for step in range(count):
+            yield "work", int(works(me, step) * MS)
+            yield "meet", 40
+    return pipelines.Played([rank(me) for me in range(ranks)])
+
+
+def found(tmp_path, played, more=""):
+    told = report(tmp_path, played.text + more)["findings"]
+    return [each for each in told if each["kind"] in KINDS]
+
+
+def near(seen, really):
+    return abs(seen - really) <= 0.05 * really
+
+
+def noise(me, step):
+    return (0.99, 1.01, 1.0)[(me + step) % 3]
+
+
+@pytest.mark.parametrize("takes, longer", [
+    ((1, 5, 5, 1), (1, 2)), ((1, 5, 4.5, 1), (1, 2)), ((1, 5, 5, 5), (1, 2, 3)), ((1, 2, 3, 4), (2, 3)),
+    ((2, 2, 2, 2, 2, 2, 3, 3), (6, 7)),
+])
+def test_several_have_more_of_the_same_work(tmp_path, takes, longer):
+    even, ranks = sum(takes) / len(takes), len(takes)
+    sick = steps(lambda me, step: takes[me] * noise(me, step), ranks)
+    healed = steps(lambda me, step: even * noise(me, step), ranks)
+    finding, = found(tmp_path, sick)
+    assert finding["kind"] == "load_imbalance" and finding["places"] == ["job.c:40"]
+    assert {one["rank"] for one in finding["culprits"]} == set(longer)
+    assert set(range(ranks)) - set(longer) <= {one["rank"] for one in finding["victims"]}
+    assert near(finding["gain_ns"], sick.ended - healed.ended)
+    others = [each for me, each in enumerate(takes) if me not in longer]
+    for mean in (sum(takes[me] for me in longer) / len(longer), sum(others) / len(others)):
+        assert f"{mean:.3f} ms"[:4] in finding["text"]
+    assert f"for longer than the {len(others)} other" in finding["text"]
+    assert not found(tmp_path, healed)
+
+
+@pytest.mark.parametrize("works", [
+    noise,                                                                 # it is even
+    lambda me, step: noise(me, step) * (1, 1.03, 1.03, 1)[me],             # hardly uneven
+    lambda me, step: (50 if me in (1, 2) and step < 2 else 5 * noise(me, step)),  # twice, both
+], ids=["even", "hardly uneven", "at first only"])
+def test_where_it_is_even_nothing_is_told(tmp_path, works):
+    assert not [each for each in found(tmp_path, steps(works)) if each["kind"] == "load_imbalance"]
+
+
+@pytest.mark.parametrize("takes, ranks", [((1, 5, 1, 1), [1]), ((1, 5, 1.4, 1), [1])])
+def test_of_one_that_is_late_itself_is_told(tmp_path, takes, ranks):
+    """Also where another one is a little longer than the others."""
+    finding, = found(tmp_path, steps(lambda me, step: takes[me] * noise(me, step)))
+    assert finding["kind"] == "delay" and [one["rank"] for one in finding["culprits"]] == ranks
+
+
+def scheduled(tid, queued, ended):
+    return f"scheduled {tid} {ended} {ended // 2} {queued} 2 0\n"
+
+
+@pytest.mark.parametrize("queued", [0, 1])
+def test_who_had_no_processor_has_not_more_work(tmp_path, queued):
+    sick = steps(lambda me, step: (1, 5, 5, 1)[me] * noise(me, step))
+    more = "".join(scheduled(me + 1, queued * (60 * 4 * MS if me in (1, 2) else 0), sick.ended) for me in range(4))
+    assert [each["kind"] for each in found(tmp_path, sick, more)] == [] if queued else ["load_imbalance"]
+
+
+@pytest.mark.parametrize("dear", [0, 1])
+def test_whose_probes_take_it_has_not_more_work(tmp_path, dear):
+    sick = steps(lambda me, step: (1, 5, 5, 1)[me] * noise(me, step))
+    more = "".join(f"cost {tid} {dear * 60 * 4 * MS} {sick.ended}\n" for tid in (2, 3))
+    assert [each["kind"] for each in found(tmp_path, sick, more)] == [] if dear else ["load_imbalance"]
+
+
+def test_several_places(tmp_path):
+    """Two uneven parts in each step, and of each what it would give by itself."""
+    def job(first, second):
+        def rank(me):
+            for step in range(60):
+                yield "work", int(first[me] * noise(me, step) * MS)
+                yield "meet", 40
+                yield "work", int(second[me] * noise(me, step) * MS)
+                yield "meet", 50
+        return pipelines.Played([rank(me) for me in range(4)])
+    sick = job((1, 5, 5, 1), (3, 1, 1, 3))
+    one, other = found(tmp_path, sick)
+    assert {one["kind"], other["kind"]} == {"load_imbalance"}
+    assert (one["places"], other["places"]) == (["job.c:40"], ["job.c:50"])
+    assert near(one["gain_ns"], sick.ended - job((3, 3, 3, 3), (3, 1, 1, 3)).ended)
+    assert near(other["gain_ns"], sick.ended - job((1, 5, 5, 1), (2, 2, 2, 2)).ended)
+
+
+# --- each alone gives nothing -------------------------------------------------------
+
+def pairs(late, later, base=1):
+    """In each step rank 0 makes rank 1 wait, and rank 2 rank 3; then all meet."""
+    def rank(me):
+        for step in range(60):
+            takes = (late, base, later, base)[me]
+            yield "work", int(takes * MS)
+            if me % 2:
+                yield "recv", me - 1, 7, 20 + me
+            else:
+                yield "send", me + 1, 7, 20 + me
+            yield "meet", 33
+    return pipelines.Played([rank(me) for me in range(4)])
+
+
+@pytest.mark.parametrize("late, later", [(5, 5), (6, 5)])
+def test_who_is_hidden_by_another_one(tmp_path, late, later):
+    """Nobody else does what they do, so that what is told is a bound: that it took no time at all."""
+    sick = pairs(late, later)
+    told = found(tmp_path, sick)
+    assert {one["culprits"][0]["rank"] for one in told} == {0, 2} and {one["kind"] for one in told} == {"delay"}
+    hidden = [one for one in told if "since others are as late; where that is mended, too, this gives" in one["text"]]
+    assert 2 in {one["culprits"][0]["rank"] for one in hidden} and (late > later or len(hidden) == 2)
+    assert not found(tmp_path, pairs(1, 1))
+
+
+def test_who_is_not_late_enough_is_not_told(tmp_path):
+    """What rank 2 takes longer is over before rank 0 is done, even if that took no time at all."""
+    assert [one["culprits"][0]["rank"] for one in found(tmp_path, pairs(9, 1.05))] == [0]
+
+
+def test_what_both_give_is_of_all_that_they_do(tmp_path):
+    """Rank 1 is late after either of two calls, rank 2 at another meeting: nothing of it is forgotten."""
+    def job(first, second):
+        def rank(me):
+            for step in range(60):
+                yield "work", (first if me == 1 else 1) * MS
+                yield "meet", 40
+                yield "work", (second if me == 2 else 1) * MS
+                yield "meet", 50
+                if step % 3 == 0:
+                    yield "meet", 60
+        return pipelines.Played([rank(me) for me in range(4)])
+    sick, healed = job(5, 4), job(1, 1)
+    told = report(tmp_path, sick.text)
+    first, second = (each for each in told["findings"] if each["kind"] == "delay")
+    assert "(after job.c:50 or job.c:60, before job.c:40" in first["text"]
+    assert told["gains"]["together_ns"] == first["gain_ns"] + second["gain_ns"]
+    assert near(told["gains"]["together_ns"], sick.ended - healed.ended)
