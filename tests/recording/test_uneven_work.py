@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Work that is divided unevenly among several, and those who are late in the same steps at different places, so that
 each alone gives nothing: against the same job played without the trouble."""
+import random
+
 import pytest
 
 import pipelines
@@ -59,10 +61,63 @@ def test_several_have_more_of_the_same_work(tmp_path, takes, longer):
     lambda me, step: (50 if me in (1, 2) and step < 2 else 5 * noise(me, step)),  # twice, both
 ], ids=["even", "hardly uneven", "at first only"])
 def test_where_it_is_even_nothing_is_told(tmp_path, works):
-    assert not [each for each in found(tmp_path, steps(works)) if each["kind"] == "load_imbalance"]
+    assert not uneven(tmp_path, steps(works))
 
 
-@pytest.mark.parametrize("takes, ranks", [((1, 5, 1, 1), [1]), ((1, 5, 1.4, 1), [1])])
+def uneven(tmp_path, played, more=""):
+    return [each for each in found(tmp_path, played, more) if each["kind"] == "load_imbalance"]
+
+
+def test_chance_is_no_uneven_work(tmp_path):
+    """Eight steps, whose work differs by chance alone: so do the means."""
+    for seed in range(12):
+        chance = random.Random(seed)
+        takes = [[chance.uniform(0.5, 1.5) for _ in range(8)] for _ in range(4)]
+        assert not uneven(tmp_path, steps(lambda me, step, takes=takes: takes[me][step], count=8))
+
+
+@pytest.mark.parametrize("count, times", [(3, 0), (12, 1)])
+def test_what_is_done_twice_says_little(tmp_path, count, times):
+    assert len(uneven(tmp_path, steps(lambda me, step: (1, 5, 5, 1)[me], count=count))) == times
+
+
+@pytest.mark.parametrize("late, times", [(0, 1), (40, 0)])
+def test_what_is_a_small_part_of_all_waiting_is_not_told(tmp_path, late, times):
+    """Rank 3 is late at another meeting in each step."""
+    def rank(me):
+        for step in range(60):
+            yield "work", int((10, 13, 13, 10)[me] * noise(me, step) * MS)
+            yield "meet", 40
+            yield "work", (1 + late * (me == 3)) * MS
+            yield "meet", 50
+    assert len(uneven(tmp_path, pipelines.Played([rank(me) for me in range(4)]))) == times
+
+
+@pytest.mark.parametrize("long, times", [(1, 1), (40, 0)])
+def test_what_gives_next_to_nothing_is_not_told(tmp_path, long, times):
+    """All do a long work in each step, too."""
+    def rank(me):
+        for step in range(60):
+            yield "work", int((1, 1.3, 1.3, 1)[me] * noise(me, step) * MS)
+            yield "meet", 40
+            yield "work", long * MS
+            yield "meet", 50
+    assert len(uneven(tmp_path, pipelines.Played([rank(me) for me in range(4)]))) == times
+
+
+def test_after_either_of_two_calls(tmp_path):
+    """What is told of several is not told of one of them again."""
+    def rank(me):
+        for step in range(60):
+            yield "work", int((1, 5, 4.5, 1)[me] * noise(me, step) * MS)
+            yield "meet", 40
+            if step % 3 == 0:
+                yield "meet", 60
+    told = found(tmp_path, pipelines.Played([rank(me) for me in range(4)]))
+    assert {each["kind"] for each in told} == {"load_imbalance"}
+
+
+@pytest.mark.parametrize("takes, ranks", [((1, 5, 1, 1), [1]), ((1, 5, 1.4, 1), [1]), ((1, 5, 2.85, 1), [1])])
 def test_of_one_that_is_late_itself_is_told(tmp_path, takes, ranks):
     """Also where another one is a little longer than the others."""
     finding, = found(tmp_path, steps(lambda me, step: takes[me] * noise(me, step)))
@@ -77,14 +132,14 @@ def scheduled(tid, queued, ended):
 def test_who_had_no_processor_has_not_more_work(tmp_path, queued):
     sick = steps(lambda me, step: (1, 5, 5, 1)[me] * noise(me, step))
     more = "".join(scheduled(me + 1, queued * (60 * 4 * MS if me in (1, 2) else 0), sick.ended) for me in range(4))
-    assert [each["kind"] for each in found(tmp_path, sick, more)] == [] if queued else ["load_imbalance"]
+    assert [each["kind"] for each in found(tmp_path, sick, more)] == ["load_imbalance"] * (not queued)
 
 
-@pytest.mark.parametrize("dear", [0, 1])
-def test_whose_probes_take_it_has_not_more_work(tmp_path, dear):
+@pytest.mark.parametrize("dear, told", [((), 1), ((2, 3), 0), ((1, 2, 3, 4), 1)], ids=["none", "theirs", "all"])
+def test_whose_probes_take_it_has_not_more_work(tmp_path, dear, told):
     sick = steps(lambda me, step: (1, 5, 5, 1)[me] * noise(me, step))
-    more = "".join(f"cost {tid} {dear * 60 * 4 * MS} {sick.ended}\n" for tid in (2, 3))
-    assert [each["kind"] for each in found(tmp_path, sick, more)] == [] if dear else ["load_imbalance"]
+    more = "".join(f"cost {tid} {60 * 4 * MS} {sick.ended}\n" for tid in dear)
+    assert [each["kind"] for each in found(tmp_path, sick, more)] == ["load_imbalance"] * told
 
 
 def test_several_places(tmp_path):
@@ -130,6 +185,13 @@ def test_who_is_hidden_by_another_one(tmp_path, late, later):
     hidden = [one for one in told if "since others are as late; where that is mended, too, this gives" in one["text"]]
     assert 2 in {one["culprits"][0]["rank"] for one in hidden} and (late > later or len(hidden) == 2)
     assert not found(tmp_path, pairs(1, 1))
+
+
+def test_what_is_hidden_by_what_nobody_can_mend_is_not_told(tmp_path):
+    """Rank 0 has no processor when it is late, and so is not to be blamed; rank 2 would give nothing, nevertheless."""
+    sick = pairs(7, 5)
+    assert {one["culprits"][0]["rank"] for one in found(tmp_path, sick)} == {0, 2}
+    assert not found(tmp_path, sick, scheduled(1, 60 * 6 * MS, sick.ended))
 
 
 def test_who_is_not_late_enough_is_not_told(tmp_path):

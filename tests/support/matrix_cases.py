@@ -30,6 +30,14 @@ ELSEWHERE = {"probe_cost": "tests/recording/test_report_legible.py",
 # {job: {kind: what}}.
 ABRUPT = "the waits are in the call that follows the one that posts the receives: so the kernel is written"
 EXAMINED = {
+    "UPC notify and wait": {"split_phase_wasted": "so it is: what this job does between notify and wait is nothing"},
+    "StarPU's dot_product": {
+        "late_submission": "so it is: one thread submits tasks of 5 us, at 70 us each",
+        "task_overhead": "so it is: tasks of 5 us cost the runtime 100 us each"},
+    "StarPU's pipeline": {
+        "ready_tasks": "so it is: each task needs the one before it",
+        "task_overhead": "so it is: 1,024 tasks of 8 us cost the runtime 34 us each"},
+    "StarPU's heat": {"last_tasks": "so it is: few tasks, as large as they are, are left at the end of each part"},
     "CG, 2 ranks": {"no_overlap": ABRUPT}, "CG, 4 ranks": {"no_overlap": ABRUPT},
     "IS, 2 ranks": {"delay": "false: other programs had both processors (a load of 20), and it was rank 0 that was "
                              "without one in its own work, rank 1 in its calls; how long each was is known of all its "
@@ -179,8 +187,20 @@ def late_in_time():
                ["delay"], {"no_overlap": LATE}, rank_and_line("mpi.c", 1, 2))
 
 
-def late_by_turns():
+def late_together():
+    """Several have more to do than the others, or another one in each round."""
     base = [4, "--pattern", 0, "--rounds", 80]
+    yield from twins(Case("MPI two of four", "ranks 1 and 2 of 4 come 4 ms late",
+                          mpi(*base, "--us", 4000, "--many", 2), 4, ["load_imbalance"], {},
+                          words("ranks 1, 2", "mpi.c:")), mpi(*base, "--us", 0, "--base", 2500))
+    shmem = ["oshrun", "--oversubscribe", "-n", 4, PATHOLOGY / "shmem", "--pattern", 0]
+    yield from twins(Case("SHMEM two of four", "PEs 1 and 2 of 4 come 4 ms late", [*shmem, "--us", 4000, "--many", 2],
+                          4, ["load_imbalance"], {}, words("PEs 1, 2", "shmem.c:")),
+                     [*shmem, "--us", 0, "--base", 2500])
+    threads = [PATHOLOGY / "threads", "--pattern", 0]
+    yield from twins(Case("pthread two of four", "threads 1 and 2 of 4 come 4 ms late",
+                          [*threads, "--us", 4000, "--many", 2], 1, ["load_imbalance"], {}, words("threads.c:")),
+                     [*threads, "--us", 0, "--base", 2500])
     yield from twins(Case("MPI by turns", "in each round another one of 4 ranks comes 8 ms late",
                           mpi(*base, "--us", 8000, "--turns", 4), 4, ["changing_imbalance"], {},
                           words("mpi.c:", "by turns")), mpi(*base, "--us", 0, "--base", 2500))
@@ -364,8 +384,8 @@ def unplanted():
 
 
 def all_cases():
-    found = [case for group in (late_mpi, late_others, late_in_time, late_by_turns, observed_badly, crowded, locks, messages, memory,
-                                tasks, regions, one_sided, unplanted) for case in group()]
+    found = [case for group in (late_mpi, late_others, late_in_time, late_together, observed_badly, crowded, locks,
+                                messages, memory, tasks, regions, one_sided, unplanted) for case in group()]
     assert len({case.name for case in found}) == len(found)
     return found
 

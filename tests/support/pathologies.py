@@ -28,9 +28,9 @@ class Run:
     def planted(self, rank):
         return sum(self.ranks[rank]["planted"])
 
-    def has_its_processor(self, rank):
-        """As the kernel tells the job itself: what it is late is not what the machine was busy with otherwise."""
-        return self.ranks[rank]["queued"] < 0.3 * self.planted(rank)
+    def has_its_processor(self, rank, planted=None):
+        """As the kernel tells the job itself: what it is late (ns) is not what the machine was busy with otherwise."""
+        return self.ranks[rank]["queued"] < 0.3 * (self.planted(rank) if planted is None else planted)
 
     def line(self, rank):
         return self.ranks[rank]["line"]
@@ -60,9 +60,10 @@ class Run:
         return [finding for finding in self.report["findings"] if not kinds or finding["kind"] in kinds]
 
 
-def observed(job, observe, command, ranks, tmp_path, options=()):
+def recorded(job, observe, command, ranks, tmp_path, options=(), env=()):
+    """(the job, its recording, the report)"""
     tmp_path.mkdir(exist_ok=True)
-    work = job(command, ranks=ranks, env=truth.ENVIRONMENT).wait_ready()
+    work = job(command, ranks=ranks, env={**truth.ENVIRONMENT, **dict(env)}).wait_ready()
     recording = tmp_path / "run.gasp"
     watcher = observe("-p", work.process.pid, "-o", recording, "--json", *options)
     work.work()
@@ -71,7 +72,11 @@ def observed(job, observe, command, ranks, tmp_path, options=()):
     assert work.end() == 0, work.output()
     result = gaspbpf.run("report", "--json", recording)
     assert result.returncode == 0, result.stderr
-    return Run(work, recording, json.loads(result.stdout))
+    return work, recording, json.loads(result.stdout)
+
+
+def observed(*arguments):
+    return Run(*recorded(*arguments))
 
 
 def near(seen, planted, share=0.1, slack=2_000_000):

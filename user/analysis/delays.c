@@ -239,7 +239,7 @@ static int end(void *state, struct report *r)
 	qsort(s->sorted, s->nsorted, sizeof(*s->sorted), delays_by_time);
 	r->causes_known = s->counts.meetings && !s->counts.lossy && s->counts.incomplete <= s->counts.meetings / 10 &&
 			  unknown(s) <= suffered_sum(&s->all) / 2;
-	return delays_find_uneven(s, r) ?: delays_join(s, r) ?: delays_find_late(s, r) ?: delays_find_turns(s, r);
+	return delays_find_taken(s, r) ?: delays_find_uneven(s, r) ?: delays_join(s) ?: delays_find_late(s, r) ?: delays_find_turns(s, r);
 }
 
 /* --- telling ------------------------------------------------------------------ */
@@ -451,6 +451,7 @@ static void delays_free(void *state)
 		people_free(&s->groups[i].who);
 	}
 	free(s->table);
+	free(s->taken);
 	pasts_free(s->pasts);
 	deeds_free(&s->deeds);
 	free(s->same_site);

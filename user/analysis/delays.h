@@ -58,6 +58,7 @@ struct delays {
 	size_t ntold;
 	struct delay_group groups[GROUPS_MOST];
 	size_t ngroups;
+	double *taken; /* ns by thread that its code had not: it waited for a processor, or was in probes */
 	struct suffered all;
 	uint64_t waits;
 	uint32_t waiting;       /* the thread that waits now, */
@@ -95,23 +96,26 @@ struct others {
 };
 
 /* delays_joined.c: makes s->told of s->sorted. 0 or -ENOMEM. */
-int delays_join(struct delays *s, const struct report *r);
+int delays_join(struct delays *s);
 /* The parts, the first of which gives it its name, as one. To be freed by delay_free(); NULL: out of memory. */
 struct delay *delays_sum(const struct delays *s, struct delay *const *parts, size_t count);
 /* Of one of s->told. */
-struct others delay_others_of_all(const struct delays *s, const struct report *r, const struct delay *of);
+struct others delay_others_of_all(const struct delays *s, const struct delay *of);
 
 /* What all threads do that do the same. */
 struct same_work {
 	struct delay **rows;
 	size_t threads;
 	struct delay *sum; /* of the rows; its deed is that of the first one */
+	double taken;      /* from all of them, ns */
 };
 
 /* delays_same.c: as one of s->sorted does, unless what one before it does is the same: then there are no threads. To be
  * freed also where it fails. 0 or -ENOMEM. */
 int same_work_of(const struct delays *s, size_t number, struct same_work *work);
 void same_work_free(struct same_work *work);
+/* What those take that do the same as this one of its rows. */
+struct others same_work_others(const struct delays *s, const struct same_work *work, const struct delay *row);
 /* A group of those whose sum this is, which becomes the group's, if s->ngroups < GROUPS_MOST. 0 or -ENOMEM. */
 int delays_add_group(struct delays *s, struct delay **sum, struct delay_group **group);
 
@@ -134,15 +138,16 @@ int delay_see(struct delay *delay, uint32_t probe, uint64_t ns);
 struct suffered *delay_suffered_by(struct delay *delay, uint32_t thread);
 
 /* delays_clear.c */
+/* Makes s->taken, which the others here need. 0 or -ENOMEM. */
+int delays_find_taken(struct delays *s, const struct report *r);
 bool delay_takes_more(const struct delay *delay, const struct others *others);
 /* Clearly, each time on average. */
 bool delay_takes_longer(const struct delay *delay, const struct others *others);
-struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of);
+struct others delay_others(const struct delays *s, const struct delay *of);
 /* More than chance. */
 /* By which test that is so, for the reader; NULL: it may be chance. */
 const char *delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others);
 /* It took longer since it had no processor, or since its calls are observed. */
-bool delay_is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
-		    const struct others *others);
+bool delay_is_taken(const struct delays *s, const struct delay *delay, const struct others *others);
 
 #endif

@@ -12,7 +12,9 @@
  */
 #include "analysis/delays.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "analysis/scheduling.h"
 
@@ -34,19 +36,21 @@ double delay_variance(double times, double lasted, double squares)
 	return over > 0 ? over : 0;
 }
 
-/* ns of a thread that its code had not: it waited for a processor, or was in probes. */
-static double taken(const struct delays *s, const struct report *r, uint32_t thread)
+int delays_find_taken(struct delays *s, const struct report *r)
 {
-	double all = scheduling_queue_is_known(&s->d->threads[thread]) ? scheduling_lost(r, thread) : 0;
-
+	s->taken = calloc(s->d->nthreads + 1, sizeof(*s->taken));
+	if (!s->taken)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->d->nthreads; i++)
+		if (scheduling_queue_is_known(&s->d->threads[i]))
+			s->taken[i] = scheduling_lost(r, i);
 	for (size_t i = 0; i < r->nthreads; i++)
-		all += r->threads[i].thread == thread ? r->threads[i].cost : 0;
-	return all;
+		s->taken[r->threads[i].thread] += r->threads[i].cost;
+	return 0;
 }
 
 /* Of all other threads together. */
-static struct others others_like(const struct delays *s, const struct report *r, const struct delay *of,
-				 enum likeness how)
+static struct others others_like(const struct delays *s, const struct delay *of, enum likeness how)
 {
 	double lasted = 0, squares = 0;
 	struct others o = { 0 };
@@ -59,7 +63,7 @@ static struct others others_like(const struct delays *s, const struct report *r,
 		o.threads++;
 		o.times += delay->times;
 		o.blame += delay_all(delay);
-		o.taken += taken(s, r, delay->deed.thread);
+		o.taken += s->taken[delay->deed.thread];
 		lasted += delay->lasted;
 		squares += delay->squares;
 	}
@@ -72,15 +76,44 @@ static struct others others_like(const struct delays *s, const struct report *r,
 	return o;
 }
 
+static int by_mean(const void *a, const void *b)
+{
+	double x = delay_mean(*(struct delay *const *)a), y = delay_mean(*(struct delay *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+/* Half of the times of all these that are like it take no longer: whoever is late among them does not count. */
+static double usual_of_alike(const struct delays *s, const struct delay *of, enum likeness how, double times)
+{
+	const struct delay **alike = calloc(s->room, sizeof(*alike));
+	double passed = 0, usual = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->room && alike; i++)
+		if (s->table[i] && s->table[i]->deed.thread != of->deed.thread &&
+		    deed_is_like(&s->table[i]->deed, &of->deed, how))
+			alike[count++] = s->table[i];
+	if (count)
+		qsort(alike, count, sizeof(*alike), by_mean);
+	for (size_t i = 0; i < count && passed < times / 2; i++) {
+		passed += alike[i]->times;
+		usual = delay_mean(alike[i]);
+	}
+	free(alike);
+	return usual;
+}
+
 /* Where nobody does the same, it is compared with what the others do after the same call, or before it, whichever is
  * longer, where they do that about as often. */
-struct others delay_others(const struct delays *s, const struct report *r, const struct delay *of)
+struct others delay_others(const struct delays *s, const struct delay *of)
 {
-	struct others same = others_like(s, r, of, LIKE_ALL), best = { 0 };
+	struct others same = others_like(s, of, LIKE_ALL), best = { 0 };
 
 	for (enum likeness how = LIKE_AFTER; how < LIKENESSES && !same.threads; how++) {
-		struct others like = others_like(s, r, of, how);
+		struct others like = others_like(s, of, how);
 
+		like.mean = like.threads ? usual_of_alike(s, of, how, like.times) : 0;
 		if (like.threads && like.times * AS_OFTEN >= (double)of->times && like.mean >= best.mean &&
 		    like.mean * AS_LONG >= delay_mean(of)) {
 			best = like;
@@ -191,16 +224,15 @@ const char *delay_is_clear(const struct delays *s, const struct delay *delay, co
  * only: what it is more than of the others that do the same, or of those that wait for it, against what it took longer.
  * Within a call of a runtime there is nothing else to be blamed.
  */
-bool delay_is_taken(const struct delays *s, const struct report *r, const struct delay *delay,
-		    const struct others *others)
+bool delay_is_taken(const struct delays *s, const struct delay *delay, const struct others *others)
 {
 	double longer = others->threads ? delay->lasted - others->mean * delay->times
 					: delay_all(delay) / delay->nsuffered;
 	double usual = others->taken;
 
 	for (uint32_t i = 0; i < s->d->nthreads && !others->threads; i++)
-		usual += index_known(&delay->by_victim, i) ? taken(s, r, i) / delay->nsuffered : 0;
+		usual += index_known(&delay->by_victim, i) ? s->taken[i] / delay->nsuffered : 0;
 	if (delay->deed.doing == DOING_CALL)
 		usual = 0;
-	return longer > 0 && taken(s, r, delay->deed.thread) - usual >= EXPLAINED * longer;
+	return longer > 0 && s->taken[delay->deed.thread] - usual >= EXPLAINED * longer;
 }

@@ -137,22 +137,22 @@ static int tell(struct delays *s, struct report *r, const struct late *late)
 	deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
 	delay_place(s, delay, where, sizeof(where));
 	how_long(s, delay, &late->others, lasts, sizeof(lasts));
-	return report_add_finding(
-		r, &late->finding, "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",
-		thread_label_on_node(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
-		people_label(s->d, &delay->waiting, victims, sizeof(victims)),
-		people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
-		passed_text(delay, passed, sizeof(passed)), percent(delay_all(delay), r->wall),
-		gives_text(r, late, gives, sizeof(gives)));
+	return report_add_finding(r, &late->finding,
+				  "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",
+				  thread_label_on_node(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,
+				  people_label(s->d, &delay->waiting, victims, sizeof(victims)),
+				  people_count(&delay->waiting) == 1 ? "s" : "", format_time(time, delay_all(delay)),
+				  passed_text(delay, passed, sizeof(passed)), percent(delay_all(delay), r->wall),
+				  gives_text(r, late, gives, sizeof(gives)));
 }
 
 /* Is it late by more than chance, and by its own fault? Then late->finding has what is to be told of it. */
-static bool may_be_told(const struct delays *s, const struct report *r, const struct delay *delay, struct late *late)
+static bool may_be_told(const struct delays *s, const struct delay *delay, struct late *late)
 {
 	if (delay->in_group || !people_count(&delay->waiting))
 		return false; /* or it waits for itself: for those who wait for it */
 	*late = (struct late){ .delay = delay,
-			       .others = delay_others_of_all(s, r, delay),
+			       .others = delay_others_of_all(s, delay),
 			       .finding = { .kind = "delay",
 					    .event = NO_INDEX,
 					    .thread = delay->deed.thread,
@@ -170,7 +170,7 @@ static bool may_be_told(const struct delays *s, const struct report *r, const st
 	if (delay->deed.doing == DOING_UNKNOWN)
 		return false;
 	late->finding.test = delay_is_clear(s, delay, &late->others);
-	return late->finding.test && !delay_is_taken(s, r, delay, &late->others);
+	return late->finding.test && !delay_is_taken(s, delay, &late->others);
 }
 
 /* Those that give nothing by themselves. */
@@ -202,7 +202,7 @@ int delays_find_late(struct delays *s, struct report *r)
 
 		if (delay_all(delay) < suffered_sum(&s->all) / CHIEF_SHARE || delay_all(delay) < r->wall / WORTH_SHARE)
 			break;
-		if (!may_be_told(s, r, delay, &late))
+		if (!may_be_told(s, delay, &late))
 			continue;
 		error = find_gain(s, r, delay, late.others.mean, &late.finding);
 		if (error)

@@ -33,22 +33,21 @@ static bool end_at_one_call(const struct deed *a, const struct deed *b)
 }
 
 /* Both are late by it, or nobody knows how long it should take. */
-static bool as_late(const struct delays *s, const struct report *r, const struct delay *a, const struct delay *b)
+static bool as_late(const struct delays *s, const struct delay *a, const struct delay *b)
 {
-	struct others x = delay_others(s, r, a), y = delay_others(s, r, b);
+	struct others x = delay_others(s, a), y = delay_others(s, b);
 
 	if (!x.threads || !y.threads)
 		return !x.threads && !y.threads;
 	return delay_takes_more(a, &x) && delay_takes_more(b, &y);
 }
 
-static bool belong_together(const struct delays *s, const struct report *r, const struct delay *a,
-			    const struct delay *b)
+static bool belong_together(const struct delays *s, const struct delay *a, const struct delay *b)
 {
 	uint64_t x = mean_of(a), y = mean_of(b);
 
 	return end_at_one_call(&a->deed, &b->deed) && a->times > 1 && b->times > 1 &&
-	       (double)x <= AS_LONG * (double)y && (double)y <= AS_LONG * (double)x && as_late(s, r, a, b);
+	       (double)x <= AS_LONG * (double)y && (double)y <= AS_LONG * (double)x && as_late(s, a, b);
 }
 
 /* --- adding up ----------------------------------------------------------------- */
@@ -131,14 +130,13 @@ static int by_end(const void *a, const void *b)
 
 /* Of these, which all end at one call and are sorted by time, those that belong to the first go to `parts`, and out of
  * the list. How many. */
-static size_t take_first(const struct delays *s, const struct report *r, struct delay **list, size_t *count,
-			 struct delay **parts)
+static size_t take_first(const struct delays *s, struct delay **list, size_t *count, struct delay **parts)
 {
 	size_t taken = 1, kept = 0;
 
 	parts[0] = list[0];
 	for (size_t i = 1; i < *count; i++) {
-		if (belong_together(s, r, list[0], list[i]))
+		if (belong_together(s, list[0], list[i]))
 			parts[taken++] = list[i];
 		else
 			list[kept++ + 1] = list[i];
@@ -148,7 +146,7 @@ static size_t take_first(const struct delays *s, const struct report *r, struct 
 	return taken;
 }
 
-int delays_join(struct delays *s, const struct report *r)
+int delays_join(struct delays *s)
 {
 	struct delay **list = calloc(2 * (s->nsorted + 1), sizeof(*list)),
 		     **parts = list ? list + s->nsorted + 1 : NULL;
@@ -168,7 +166,7 @@ int delays_join(struct delays *s, const struct report *r)
 			next++;
 		count = next - first;
 		while (count && !error) {
-			size_t taken = take_first(s, r, list + first, &count, parts);
+			size_t taken = take_first(s, list + first, &count, parts);
 			struct delay *one = taken == 1 ? parts[0] : delays_sum(s, parts, taken);
 
 			if (one)
@@ -185,15 +183,15 @@ int delays_join(struct delays *s, const struct report *r)
 
 /* --- the others ------------------------------------------------------------------ */
 
-struct others delay_others_of_all(const struct delays *s, const struct report *r, const struct delay *of)
+struct others delay_others_of_all(const struct delays *s, const struct delay *of)
 {
 	struct others all = { 0 };
 	double lasted = 0, times = 0, error = 0; /* squared, of the mean */
 
 	if (!of->nparts)
-		return delay_others(s, r, of);
+		return delay_others(s, of);
 	for (size_t i = 0; i < of->nparts; i++) {
-		struct others one = delay_others(s, r, of->parts[i]);
+		struct others one = delay_others(s, of->parts[i]);
 		double share = (double)of->parts[i]->times / of->times;
 
 		if (!one.threads)

@@ -29,6 +29,8 @@ int same_work_of(const struct delays *s, size_t number, struct same_work *work)
 		if (s->table[i] && s->table[i] != first && deed_is_same(&s->table[i]->deed, &first->deed) &&
 		    !thread_is_left_out(s->d, s->table[i]->deed.thread))
 			work->rows[work->threads++] = s->table[i];
+	for (size_t i = 0; i < work->threads; i++)
+		work->taken += s->taken[work->rows[i]->deed.thread];
 	work->sum = delays_sum(s, work->rows, work->threads);
 	return work->sum ? 0 : -ENOMEM;
 }
@@ -37,6 +39,20 @@ void same_work_free(struct same_work *work)
 {
 	free(work->rows);
 	delay_free(work->sum);
+}
+
+struct others same_work_others(const struct delays *s, const struct same_work *work, const struct delay *row)
+{
+	double times = work->sum->times - row->times, lasted = work->sum->lasted - row->lasted;
+	struct others o = { .threads = work->threads - 1, .times = times };
+
+	if (times > 0) {
+		o.mean = lasted / times;
+		o.variance = delay_variance(times, lasted, work->sum->squares - row->squares);
+		o.blame = (double)(delay_all(work->sum) - delay_all(row)) / o.threads;
+		o.taken = (work->taken - s->taken[row->deed.thread]) / o.threads;
+	}
+	return o;
 }
 
 int delays_add_group(struct delays *s, struct delay **sum, struct delay_group **group)

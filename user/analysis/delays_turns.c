@@ -136,8 +136,8 @@ int delays_find_turns(struct delays *s, struct report *r)
 	size_t groups = s->ngroups;
 	int error = 0;
 
-	for (size_t i = 0; i < s->nsorted && i < LOOKED_AT && !error && s->ngroups == groups &&
-			   groups < GROUPS_MOST; i++) {
+	for (size_t i = 0; i < s->nsorted && i < LOOKED_AT && !error && s->ngroups == groups && groups < GROUPS_MOST;
+	     i++) {
 		struct turns t = { 0 };
 
 		error = same_work_of(s, i, &t.work);

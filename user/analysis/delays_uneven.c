@@ -5,8 +5,8 @@
  * Of one thread that is late delays.c tells; of several, each by itself gives little or nothing, since the next one
  * is as late. What is told is what it would give if each of them took as long as all do on average. It is a finding
  * where
- *   - two or more, and not all, take longer for the same, between the same two calls, than all others that do it, by
- *     the test of delays_clear.c, three times each or more;
+ *   - two or more take longer for the same, between the same two calls, than all others that do it, by
+ *     the test of delays_clear.c;
  *   - not since they had no processor, or since their calls are observed;
  *   - what is waited for them is a fifth of all that is waited, and one in a hundred of the threads' time, and is worth
  *     three equal waits;
@@ -23,7 +23,6 @@
 #include <stdlib.h>
 
 #define LOOKED_AT 64    /* rows, those that are waited for most */
-#define LEAST_TIMES 3   /* of each thread */
 #define CHIEF_SHARE 5   /* one in so many of all that is waited */
 #define WORTH_SHARE 100 /* one in so many of the threads' time; and of the run */
 #define EQUAL_WAITS 3
@@ -43,20 +42,19 @@ static void uneven_free(struct uneven *u)
 	free(u->longer);
 }
 
-static int find_longer(const struct delays *s, const struct report *r, struct uneven *u)
+static int find_longer(const struct delays *s, struct uneven *u)
 {
 	u->longer = calloc(u->work.threads, sizeof(*u->longer));
 	if (!u->longer)
 		return -ENOMEM;
 	for (size_t i = 0; i < u->work.threads; i++) {
 		struct delay *row = u->work.rows[i];
-		struct others others = delay_others(s, r, row);
+		struct others others = same_work_others(s, &u->work, row);
 
-		if (row->times >= LEAST_TIMES && others.threads && delay_takes_longer(row, &others) &&
-		    !delay_is_taken(s, r, row, &others))
+		if (delay_takes_longer(row, &others) && !delay_is_taken(s, row, &others))
 			u->longer[u->nlonger++] = row;
 	}
-	if (u->nlonger < 2 || u->nlonger == u->work.threads)
+	if (u->nlonger < 2)
 		return 0;
 	u->sum = delays_sum(s, u->longer, u->nlonger);
 	return u->sum ? 0 : -ENOMEM;
@@ -82,10 +80,10 @@ static int find_gain(const struct delays *s, struct report *r, const struct unev
 		     bool *is_more)
 {
 	const struct delay *first = u->longer[0];
+	double *less = calloc(s->d->nthreads, sizeof(*less)), all = delay_mean(u->work.sum);
 	struct relief even = deed_relief(&first->deed, NO_INDEX, &s->sites),
 		      one = deed_relief(&first->deed, first->deed.thread, &s->sites);
-	double *less = calloc(s->d->nthreads, sizeof(*less)), all = delay_mean(u->work.sum);
-	struct finding alone = { 0 };
+	uint64_t alone = 0;
 
 	if (!less)
 		return -ENOMEM;
@@ -94,12 +92,12 @@ static int find_gain(const struct delays *s, struct report *r, const struct unev
 			less[u->longer[i]->deed.thread] = 1 - all / delay_mean(u->longer[i]);
 	even.less_of = less;
 	even.nthreads = s->d->nthreads;
-	one.most = delay_others(s, r, first).mean;
+	one.less = 1 - same_work_others(s, &u->work, first).mean / delay_mean(first);
 	report_find_gain(r, &even, finding);
 	if (finding->has_gain)
-		report_find_gain(r, &one, &alone);
-	*is_more = !finding->has_gain || (finding->gain * WORTH_SHARE >= r->end - r->start &&
-					  (double)finding->gain >= MORE * alone.gain);
+		report_relieve(r, &one, 1, &alone);
+	*is_more = !finding->has_gain ||
+		   (finding->gain * WORTH_SHARE >= r->end - r->start && (double)finding->gain >= MORE * alone);
 	free(less);
 	return 0;
 }
@@ -120,8 +118,8 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 						   .times = sum->times,
 						   .of = sum->times,
 						   .mean = delay_mean(sum),
-						   .deviation = sqrt(delay_variance(sum->times, sum->lasted,
-										    sum->squares)) },
+						   .deviation = sqrt(
+							   delay_variance(sum->times, sum->lasted, sum->squares)) },
 				   .seen = sum->seen,
 				   .nseen = sum->nseen,
 				   .section = "delays" };
@@ -146,8 +144,9 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 		"each of %s %s (%s) for longer than the %zu other%s: %s each time on average, the other%s %s; they are "
 		"waited for, %s in all, %.1f %% of all threads' time%s",
 		people_label(s->d, &group->who, who, sizeof(who)), what, where, rest, plural(rest),
-		format_time(longer, delay_mean(sum)), plural(rest), format_time(others, mean_of_others(u->work.sum, sum)),
-		format_time(time, delay_all(sum)), percent(delay_all(sum), r->wall), gives);
+		format_time(longer, delay_mean(sum)), plural(rest),
+		format_time(others, mean_of_others(u->work.sum, sum)), format_time(time, delay_all(sum)),
+		percent(delay_all(sum), r->wall), gives);
 }
 
 int delays_find_uneven(struct delays *s, struct report *r)
@@ -160,7 +159,7 @@ int delays_find_uneven(struct delays *s, struct report *r)
 
 		error = same_work_of(s, i, &u.work);
 		if (!error && u.work.threads > 2)
-			error = find_longer(s, r, &u);
+			error = find_longer(s, &u);
 		if (!error && u.sum && is_worth_it(s, r, u.sum))
 			error = tell(s, r, &u);
 		uneven_free(&u);

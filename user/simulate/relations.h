@@ -153,8 +153,8 @@ struct relief {
 	struct called after, before;
 	const struct called *also_after; /* RELIEVE_WORK: after one of these, too */
 	size_t nalso;
-	uint64_t most; /* ns; UINT64_MAX: as long as it takes */
-	double less;   /* 0 to 1 */
+	uint64_t most;         /* ns; UINT64_MAX: as long as it takes */
+	double less;           /* 0 to 1 */
 	const double *less_of; /* the same by thread, of as many; NULL: `less` is meant */
 	size_t nthreads;
 	const uint32_t *same_site;

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct late_plan late_plan = { .who = 1, .us = 3000, .base = 500, .to = LATE_ROUNDS, .every = 1 };
+struct late_plan late_plan = { .who = 1, .many = 1, .us = 3000, .base = 500, .to = LATE_ROUNDS, .every = 1 };
 
 static int64_t used(void)
 {
@@ -61,7 +61,7 @@ void late_come(struct late_member *member, long me, long round)
 {
 	long who = late_plan.turns ? round % late_plan.turns : late_plan.who;
 
-	late_come_by(member, me == who, late_plan.us, late_plan.base, round);
+	late_come_by(member, me >= who && me < who + late_plan.many, late_plan.us, late_plan.base, round);
 }
 
 void late_left(struct late_member *member, long round)

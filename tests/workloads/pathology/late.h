@@ -13,11 +13,11 @@
 
 /*
  * The late one, --who, works --us longer than the others, who work --base: in the rounds --from to --to, each --every.
- * --turns N: the late one is 0 in the first round, then 1, and so on up to N - 1, then 0 again.
+ * --many N: they are so many, with those after it. --turns N: the late one is 0 in the first round, then 1, and so on up to N - 1, then 0 again.
  * --spin 1: work is processor time, else sleep.
  */
 struct late_plan {
-	long who, us, base, from, to, every, turns, spin;
+	long who, many, us, base, from, to, every, turns, spin;
 };
 extern struct late_plan late_plan;
 
@@ -25,7 +25,7 @@ extern struct late_plan late_plan;
 #define LATE_OPTIONS                                                                                       \
 	{ "--who", &late_plan.who }, { "--us", &late_plan.us }, { "--base", &late_plan.base },             \
 		{ "--from", &late_plan.from }, { "--to", &late_plan.to }, { "--every", &late_plan.every }, \
-		{ "--turns", &late_plan.turns },                                                           \
+		{ "--turns", &late_plan.turns }, { "--many", &late_plan.many },                            \
 	{                                                                                                  \
 		"--spin", &late_plan.spin                                                                  \
 	}
