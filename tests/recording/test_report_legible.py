@@ -228,6 +228,90 @@ def test_processes_of_one_program_without_a_call_are_one_line(tmp_path):
         "  rank 0 (pid 20), which made no observed call: sh -c true"]
 
 
+def silent(pid, command, status=None):
+    return f"process {pid} -1\nruns {pid} {command}\n" + (f"exit {pid} {status}\n" if status is not None else "")
+
+
+def processes(recording, *arguments, **more):
+    return [line for line in shown(recording, "--section", "processes", *arguments, **more).splitlines()
+            if line.startswith("  ")]
+
+
+ALIKE = "  2 processes (the first: job (pid 7)) that made no observed call: "
+
+
+@pytest.mark.parametrize("first, other, alike", [
+    ("cc -O2 x", "cc -O2 xy", "cc -O2 .."), ("cc -O2 xy", "cc -O2 x", "cc -O2 .."),  # not half a word
+    ("cc -O2 x y", "cc -O2 x", "cc -O2 x .."), ("cc", "cc -v", "cc .."), ("cc -v", "cc -v", "cc -v"),
+    ("cc -O2 -c x.c", "cc -O2 -c y.c", "cc -O2 -c .."),
+    ("cat x", "sed x", None), ("cat x", "cat2 x", None),
+])
+def test_what_commands_have_alike(tmp_path, first, other, alike):
+    recording = composed.compose(tmp_path / "run.gasp", silent(7, first) + silent(8, other))
+    assert processes(recording) == ([ALIKE + alike] if alike else [
+        f"  job (pid {pid}), which made no observed call: {command}" for pid, command in ((7, first), (8, other))])
+
+
+def test_what_three_commands_have_alike(tmp_path):
+    text = "".join(silent(pid, command) for pid, command in ((7, "cc -c x.c"), (8, "cc -v x.c"), (9, "cc -c x.c")))
+    line, = processes(composed.compose(tmp_path / "run.gasp", text))
+    assert line.endswith("made no observed call: cc ..")
+
+
+def test_processes_that_ended_alike_are_one_line(tmp_path):
+    text = silent(7, "cc x", 0) + silent(8, "cc x", 1 << 8) + silent(9, "cc x") + silent(10, "cc y", 0)
+    recording = composed.compose(tmp_path / "run.gasp", text + silent(11, "cc x", 9))
+    assert processes(recording) == [ALIKE + "cc .. (exited with 0)"] + [
+        f"  job (pid {pid}), which made no observed call: cc x{ended}"
+        for pid, ended in ((8, " (exited with 1)"), (9, ""), (11, " (killed by signal 9)"))]
+
+
+def test_who_made_calls_is_joined_with_nobody(tmp_path):
+    """Nor who stands for others, or is no part of the job."""
+    text = silent(7, "./job x") + composed.ranks(2) + "runs 1 ./job x\nruns 2 ./job x\n" + silent(8, "./job x")
+    text += silent(20, "./job x") + silent(21, "./job x") + "beside 21\nprocess 200 -1\nothers 200\n"
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    others = ["  job (pid 200): those that ended too long ago, came too many at a time, or ended before a look at them"]
+    first = "  3 processes (the first: job (pid 7)) that made no observed call: ./job x"
+    assert processes(recording) == [
+        first, "  rank 0 (pid 1), 1 thread: ./job x", "  rank 1 (pid 2), 1 thread: ./job x"] + others
+
+
+def test_of_only_sums_it_is_not_known_who_made_no_call(tmp_path):
+    text = "process 7 0\nprocess 8 1\nonly_sums\n" + "runs 7 ./job\nruns 8 ./job\nlaunch 7 launcher 1\n"
+    recording = composed.compose(tmp_path / "run.gasp", text + f"sum 7 MPI_Barrier 0 9 0 9 900 100 100\nend {S}\n")
+    assert all(line.endswith(": ./job") and "no observed" not in line for line in processes(recording))
+
+
+@pytest.mark.parametrize("programs, more", [(3, None), (70, "  ... and 140 more processes")])
+def test_not_processes_but_their_lines_are_counted(tmp_path, programs, more):
+    """Each program runs three times."""
+    text = "".join(silent(1000 + number, f"program{number % programs} x") for number in range(3 * programs))
+    lines = processes(composed.compose(tmp_path / "run.gasp", text))
+    kept = [line for line in lines if line.startswith("  3 processes ")]
+    assert lines == kept + ([f"  ... and {3 * (programs - len(kept))} more processes"] if more else [])
+    assert len(kept) == programs if not more else 0 < len(kept) < programs
+
+
+def test_processes_of_one_node_are_one_line(tmp_path):
+    parts = [composed.compose(tmp_path / f"{node}.gasp", f"host n{node}\nboot {node}\n" + "".join(
+        silent(pid, "cc x") for pid in pids) + f"end {S}\n") for node, pids in ((1, (7, 8)), (2, (7,)))]
+    assert gaspbpf.run("merge", *parts, "-o", tmp_path / "all.gasp").returncode == 0
+    assert processes(tmp_path / "all.gasp") == [
+        "  2 processes on n1 (the first: job (pid 7)) that made no observed call: cc x",
+        "  job (pid 7) on n2, which made no observed call: cc x"]
+
+
+@pytest.mark.parametrize("width, command, lines", [
+    (40, "./job --input /scratch/far/away", ["./job", "--input", "/scratch/far/away"]),  # 12 columns would say nothing
+    (49, "ж" * 30, ["ж" * 19 + ".."]), (58, "ж" * 30, ["ж" * 30]), (57, "ж" * 30, ["ж" * 27 + ".."]),
+])
+def test_how_much_of_a_command_fits(tmp_path, width, command, lines):
+    recording = composed.compose(tmp_path / "run.gasp", composed.ranks(1) + f"runs 1 {command}\n")
+    said = processes(recording, width=width)
+    assert words(" ".join(said)) == f"rank 0 (pid 1), 1 thread: {' '.join(lines)}" and max(map(len, said)) <= width
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_longer_than_the_terminal(tmp_path, width):
     text = composed.ranks(2) + "".join(composed.call(1, number * 100, number * 100 + 50, "MPI_Send", dest=1)
@@ -293,12 +377,31 @@ def test_little_cost_and_doubtful_cost_are_none(tmp_path, cost, system):
     (0.2, 0.5, 0, 2, ""),  # it hardly runs
     (1.2, 5, 0, 1, "take 10 % of the time of rank 1 and 20 % of the time in which it ran (at most 1.000 s)"),
     (1.5, None, 0, 2, "take 15 % of the time of rank 1 (about 1.500 s)"),
+    (1.5, 1, 8, 2, "take 15 % of the time of rank 1 and 100 % of the time in which it ran (about 1.500 s)"),
 ])
 def test_what_observing_takes_of_the_time_in_which_a_thread_runs(tmp_path, cost, run, queued, system, said):
     kernel = scheduled(2, queued, run) if run else ""
     _, found = observed_dearly(tmp_path, cost, system, kernel)
     assert len(found) == bool(said)
     assert not said or said in found[0]["text"]
+
+
+@pytest.mark.parametrize("known", [(2, 3), (2,), (3,)])
+def test_what_observing_takes_of_several(tmp_path, known):
+    """The share of the time in which they ran is told where that is known of each."""
+    more = f"cost 3 {2 * S + S // 2} {2 * S}\n" + "".join(scheduled(tid, 0, 3) for tid in known)
+    _, (finding,) = observed_dearly(tmp_path, 1.2, 1, more)
+    ran = " and 50 % of the time in which they ran" if len(known) == 2 else ""
+    assert (f"take 15 % of the time of ranks 1, 2{ran} (at most 3.000 s in all; the most: rank 2, 20 %), most of it at"
+            ) in finding["text"]
+    assert (finding["weight_ns"], finding["percent"]) == (3 * S, 20)
+
+
+def test_so_little_is_not_measured(tmp_path):
+    """Rank 1 runs for 0.5 s, of which probes took more than a tenth: the kernel counts by ticks."""
+    text = composed.ranks(2) + "".join(composed.send(2, at, at + 1000, 0) for at in range(0, S // 2, S // 10))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"cost 2 {S * 6 // 100} {S}\nend {S // 2}\n")
+    assert "probe_cost" not in [finding["kind"] for finding in told(recording)["findings"]]
 
 
 @pytest.mark.parametrize("cost, said, share", [
@@ -308,6 +411,8 @@ def test_what_observing_takes_of_the_time_in_which_a_thread_runs(tmp_path, cost,
     (3, "Probes took at most 2.000 s of these threads' time, 20.0% of it and 40 % of the time in which it ran. By the "
         "price of a call it would be 3.000 s: that estimate is too high, as these threads spent 2.000 s in the kernel "
         "in all (measured)", "20.0%"),
+    (0.01, "Probes took about 10.00 ms of these threads' time, 0.10% of it and 0.20 % of the time in which it ran (",
+     "0.10%"),
 ])
 def test_the_estimate_is_no_more_than_what_is_measured(tmp_path, cost, said, share):
     recording, _ = observed_dearly(tmp_path, cost, 2, scheduled(2, 0))
@@ -315,6 +420,30 @@ def test_the_estimate_is_no_more_than_what_is_measured(tmp_path, cost, said, sha
     assert said in words(text)
     assert [line.split()[-1] for line in text.splitlines() if line.startswith("rank 1 ")] == [share]
     assert told(recording)["threads"][1]["cost_ns"] == cost * S, "there it stands as it was estimated"
+
+
+@pytest.mark.parametrize("cost, system, more, said", [
+    (0.2, 0.09, "", "Probes took about 200.0 ms of these threads' time, 2.0% of it (estimated from the price of a call). "
+                    "The kernel has measured only 90.00 ms in which"),
+    (3, 2, f"cost 3 {S} {5 * S}\n",
+     "Probes took at most 3.000 s of these threads' time, 15.0% of it. By the price of a call it would be 4.000 s: that "
+     "estimate is too high, as some of these threads spent less "),
+])
+def test_the_estimate_and_what_the_kernel_measured(tmp_path, cost, system, more, said):
+    """Of less than 0.1 s that says nothing; and it may be too little for one thread, and enough for all."""
+    recording, _ = observed_dearly(tmp_path, cost, system, more)
+    text = shown(recording, "--section", "threads")
+    assert said in words(text) and "part of that" not in words(text) and "in the kernel in all" not in words(text)
+    row, = (line for line in text.splitlines() if line.startswith("rank 1 "))
+    assert row.split()[-1] == f"{10 * min(cost, 2):.1f}%"
+
+
+def test_the_estimate_of_many_threads_is_no_more_than_what_is_measured(tmp_path):
+    text = composed.ranks(20) + "".join(composed.send(tid, S, S + 1000, 0) + f"cost {tid} {3 * S} {2 * S}\n"
+                                        for tid in range(1, 21))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    row, = (line for line in shown(recording).split("\nThreads    Count")[1].splitlines() if line.startswith("ranks 0-19 "))
+    assert row.split()[-1] == "20.0%"
 
 
 PROBED = "Efficiency", "Phases", "Critical path"

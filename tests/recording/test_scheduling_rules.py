@@ -84,10 +84,11 @@ def test_who_had_the_processors(tmp_path, ran, quiet, said):
     ((1, 1), "(each of them may use one CPU only), or a quota held them up"),
     ((1, 2), "(1 of them may use one CPU only), or a quota held them up"),
     ((1, None), "(it may use CPU 3 only), or a quota held it up"),
+    ((0, None), "than there are CPUs for them, or a quota held it up"),  # not known
 ])
 def test_each_is_bound_to_a_processor_of_its_own(tmp_path, cpus, said):
     seen, _ = report(tmp_path, 3, *(scheduled(tid, 10, 5, 3 - 0.1 * tid, count, 2 + tid)
-                                    for tid, count in enumerate(cpus, 1) if count))
+                                    for tid, count in enumerate(cpus, 1) if count is not None))
     assert said in starved(seen)["text"]
 
 
@@ -101,6 +102,23 @@ def test_what_gaspbpf_itself_used_of_the_processors(tmp_path, own, queued, cpus,
     assert "had no CPU" in text
     assert ("; gaspbpf itself used 2.800 s of these CPUs, 14 % of their time" in " ".join(text.split())) == said
     assert ("gaspbpf itself" in text) == said
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_what_gaspbpf_itself_used_where_several_had_no_processor(tmp_path, nodes):
+    """Of several nodes it is not known which had how much of it."""
+    parts = [composed.compose(
+        tmp_path / f"{number}.gasp", f"host n{number}\nboot {number}\ncpus 2\nown {28 * S // 10}\n" + "".join(
+            f"process {rank + 1} {rank}\n" + composed.call(rank + 1, 100, 200, "MPI_Barrier", **{"comm.id": 0})
+            + scheduled(rank + 1, 10, 5, 4) for rank in (2 * number, 2 * number + 1)) + f"end {10 * S}\n")
+             for number in range(nodes)]
+    if nodes > 1:
+        assert gaspbpf.run("merge", *parts, "-o", tmp_path / "all.gasp").returncode == 0
+    seen = json.loads(gaspbpf.run("report", tmp_path / "all.gasp" if nodes > 1 else parts[0], "--json").stdout)
+    text = starved(seen)["text"]
+    assert text.startswith(f"ranks 0-{2 * nodes - 1} " if nodes > 1 else "ranks 0, 1 ")
+    assert ("; gaspbpf itself used 2.800 s of these CPUs, 14 % of their time" in text) == (nodes == 1)
+    assert ("gaspbpf itself" in text) == (nodes == 1)
 
 
 MS = 10**6

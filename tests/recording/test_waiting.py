@@ -97,8 +97,22 @@ def test_a_broadcast_waits_for_its_root(tmp_path):
         1: (0, 0), 2: (0, 200), 3: (1, 0)}
 
 
+@pytest.mark.parametrize("symbol, said", [
+    ("MPI_Bcast", "0 ns rank 2"),                       # who comes after the root waits for nobody
+    ("MPI_Reduce", "400 ns rank 2 (400 of 400 ns)"),    # the root waits for who comes last
+])
+def test_a_root_that_comes_first(tmp_path, symbol, said):
+    text = ranks(3) + "".join(
+        call(tid, start, end, symbol, **{"comm.id": 0, "comm.rank": tid - 1, "root": 0})
+        for tid, start, end in ((1, 100, 510), (2, 300, 310), (3, 500, 510)))
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    out = gaspbpf.run("report", recording, "--section", "meetings", env={"COLUMNS": "99"}).stdout
+    assert out.splitlines()[-1].endswith(said)
+
+
 @pytest.mark.parametrize("late, said", [
     ([(2, 1), (2, 1), (1, 608)], "rank 0 (608 of 610 ms)"),             # two of three, by next to nothing
+    ([(2, 400), (1, 700)], "rank 0 (700 ms of 1.10 s)"),
     ([(2, 1)] * 20 + [(1, 608)], "rank 1 in 95%; 97% for rank 0"),
     ([(2, 1), (1, 1)] * 10 + [(1, 608)], "by turns; 98% for rank 0"),
     ([(2, 1), (1, 1)] * 10, "by turns"),
@@ -113,7 +127,7 @@ def test_who_is_named_is_who_is_waited_for(tmp_path, late, said):
         at = end + 10**6
     recording = composed.compose(tmp_path / "run.gasp", text)
     out = gaspbpf.run("report", recording, "--section", "meetings", env={"COLUMNS": "99"}).stdout
-    assert out.splitlines()[-1].endswith(" ms " + said)
+    assert out.splitlines()[-1].endswith("s " + said)
 
 
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)])

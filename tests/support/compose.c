@@ -20,9 +20,15 @@
  * lost TID COUNT [BEFORE]: so many calls of the thread are lost here; the next one that is not ends at this time
  *
  * sum TID SYMBOL LOST SUMMED SKIPPED [TIMED TOTAL MIN MAX [SIZED BYTES]]: calls of the thread that the kernel's sums
- * have only_sums: as gaspbpf monitor writes it: each thread stands for its process; after the processes launch PID
- * TEXT: what tells the job of the process's rank others PID: it stands for all others out SYMBOL NS: for so long its
- * probes were out
+ * have
+ *
+ * only_sums: as gaspbpf monitor writes it: each thread stands for its process; after the processes
+ *
+ * launch PID TEXT: what tells the job of the process's rank
+ *
+ * others PID: it stands for all others
+ *
+ * out SYMBOL NS: for so long its probes were out
  *
  * comm PID HANDLE TIME ID RANK...: what the handle means to the process from then on, its members' ranks in the job
  *
@@ -50,6 +56,10 @@
  * end TIME: of the run
  *
  * ended PID TIME: the process, which else is there at the end
+ *
+ * exit PID STATUS: how it ended, as wait(2) gives it
+ *
+ * beside PID: it is no part of the job
  *
  * host NAME: of the run
  *
@@ -599,6 +609,12 @@ static void set_cost(uint32_t thread, uint64_t cost, uint64_t system)
 	d.threads[thread].counted = true;
 }
 
+static void set_exit(uint32_t process, int status)
+{
+	d.processes[process].has_exit = true;
+	d.processes[process].exit_code = status;
+}
+
 int main(int argc, char **argv)
 {
 	char line[4096], symbol[100];
@@ -637,6 +653,10 @@ int main(int argc, char **argv)
 			d.run.end = at(end = a);
 		else if (sscanf(line, "ended %lu %ld", &a, &b) == 2)
 			d.processes[process_of(a)].end = at(b);
+		else if (sscanf(line, "exit %lu %ld", &a, &b) == 2)
+			set_exit(process_of(a), b);
+		else if (sscanf(line, "beside %lu", &a) == 1)
+			d.processes[process_of(a)].left_out = copy(LEFT_OUT_BESIDE);
 		else if (!strncmp(line, "host ", 5))
 			set_text(&d.run.host, line + 5);
 		else if (sscanf(line, "cpus %lu", &a) == 1)

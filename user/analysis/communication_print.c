@@ -179,7 +179,7 @@ static void print_hot(const struct communication *c, const struct printer *p)
 		process_label(c->d, c->hot, text, sizeof(text)), percent(c->hot_operations, all), c->ranks);
 }
 
-/* Calls that begin messages which were described before: "GASP_MPI_STARTALL 1,280, GASP_MPI_START 3". */
+/* "begun by 1,280 calls of GASP_MPI_STARTALL and 3 calls of GASP_MPI_START": of messages described before. */
 static void print_described(const struct communication *c, const struct printer *p)
 {
 	struct paragraph paragraph = printer_item(p, "");
@@ -195,10 +195,12 @@ static void print_described(const struct communication *c, const struct printer 
 		if (!probe_begins_described(&c->d->probes[p->r->profile->events[event->event].probe]))
 			continue;
 		left -= event->tally.calls;
-		paragraph_words(&paragraph, "%s calls of %s%s", format_count(count, event->tally.calls),
+		paragraph_words(&paragraph, "%s call%s of %s%s", format_count(count, event->tally.calls),
+				plural(event->tally.calls),
 				report_event_label(p->r, event->event, label, sizeof(label)), left ? " and" : ",");
 	}
-	paragraph_words(&paragraph, "which do not say whom each message goes to, or its bytes");
+	paragraph_words(&paragraph, "which %s not say whom each message goes to, or its bytes",
+			c->described == 1 ? "does" : "do");
 	paragraph_end(&paragraph);
 }
 

@@ -118,6 +118,7 @@ static void print_silent(struct lines *lines, uint32_t index)
 	size_t count = 0, length = strlen(command);
 	char label[LABEL_ROOM], head[LINE_ROOM], ended[40], behind[50], ran[FORMAT_SIZE + 20] = "", time[FORMAT_SIZE];
 	uint64_t quiet_run = 0;
+	bool cut = false;
 
 	for (uint32_t i = index; i < p->r->d->nprocesses; i++) {
 		if (!are_alike(lines, index, i))
@@ -126,10 +127,11 @@ static void print_silent(struct lines *lines, uint32_t index)
 		lines->told[i] = true;
 		quiet_run += p->r->d->processes[i].quiet_run;
 		length = words_alike(command, command_of(&p->r->d->processes[i]), length);
+		cut |= command_of(&p->r->d->processes[i])[length] != '\0';
 	}
 	if (quiet_run)
 		snprintf(ran, sizeof(ran), " and ran %s%s", format_time(time, quiet_run), count > 1 ? " in all" : "");
-	snprintf(behind, sizeof(behind), "%s%s", command[length] ? " .." : "",
+	snprintf(behind, sizeof(behind), "%s%s", cut || command[length] ? " .." : "",
 		 how_it_ended(p, first, ended, sizeof(ended)));
 	label_with_pid(&who, label, sizeof(label));
 	if (count == 1)

@@ -242,17 +242,29 @@ static void print_cost(const struct printer *p)
 		      percent(cost.cost, cost.wall) < 1 ? 2 : 1, percent(cost.cost, cost.wall),
 		      probe_cost_of_run(&cost, " and ", of_run, sizeof(of_run)));
 	format_time(all, system);
-	if (cost.cost < cost.estimated)
+	if (cost.cost < cost.estimated && cost.estimated > system)
 		snprintf(
 			text + at, sizeof(text) - at,
 			". By the price of a call it would be %s: that estimate is too high, as these threads spent "
 			"%s in the kernel in all (measured), with the job's own system calls, page faults and the like.",
 			format_time(probes, cost.estimated), all);
-	else
+	else if (cost.cost < cost.estimated)
+		snprintf(
+			text + at, sizeof(text) - at,
+			". By the price of a call it would be %s: that estimate is too high, as some of these threads "
+			"spent less than that says in the kernel (measured), with their own system calls, page faults "
+			"and the like.",
+			format_time(probes, cost.estimated));
+	else if (cost.cost <= system)
 		snprintf(text + at, sizeof(text) - at,
 			 " (estimated from the price of a call). These threads spent %s in the kernel in all "
 			 "(measured): the probes' time is a part of that, the rest is the job's own: system calls, "
 			 "page faults and the like.",
+			 all);
+	else
+		snprintf(text + at, sizeof(text) - at,
+			 " (estimated from the price of a call). The kernel has measured only %s in which these "
+			 "threads were in it; but it looks at each clock tick, so that such short times say little.",
 			 all);
 	printer_paragraph(p, "", text);
 }
