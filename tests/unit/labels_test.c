@@ -99,7 +99,9 @@ static void events(void **state)
 
 static void places(void **state)
 {
-	struct def_image image = { .path = (char *)"/usr/bin/solver" };
+	struct def_image images[] = { { .path = (char *)"/usr/bin/solver" },
+				      { .path = (char *)"/usr/lib/libpetsc_real.so.3.18.5" },
+				      { .path = (char *)"/usr/lib/.so.1" } };
 	struct def_site sites[] = {
 		{ .file = (char *)"/home/u/ring.c",
 		  .line = 12,
@@ -109,17 +111,19 @@ static void places(void **state)
 		{ .file = (char *)"/home/u/ring.c", .line = 12, .image = NO_INDEX },
 		{ .function = (char *)"main", .function_offset = 0x12, .image = NO_INDEX },
 		{ .image = 0, .offset = 0x1200 },
+		{ .image = 1, .offset = 0x1200 },
+		{ .image = 2, .offset = 0x1200 },
 		{ .image = NO_INDEX, .address = 0x7f00 },
 	};
-	struct definitions d = { .sites = sites, .nsites = 5, .images = &image, .nimages = 1 };
+	struct definitions d = { .sites = sites, .nsites = 7, .images = images, .nimages = 3 };
 	static const char *const labels[] = { "ring.c:12 in exchange", "ring.c:12", "main+0x12",
-					      "solver+0x1200",         "0x7f00",    "?" };
+					      "solver+0x1200", "libpetsc_real.so+0x1200", ".so.1+0x1200", "0x7f00", "?" };
 	static const char *const exact[] = { "/home/u/ring.c:12:5", "/home/u/ring.c:12", "main+0x12", "solver+0x1200",
-					     "0x7f00" };
+					     "libpetsc_real.so.3.18.5+0x1200", ".so.1+0x1200", "0x7f00" };
 
-	for (uint32_t i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < 8; i++)
 		assert_string_equal(site_label(&d, i, text, sizeof(text)), labels[i]);
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 7; i++) {
 		char *place = site_place(&d, i);
 
 		assert_string_equal(place, exact[i]);

@@ -163,18 +163,26 @@ static void print_part(FILE *out, const char *text, size_t length, size_t room)
 		print_ends(out, text, length, room - 2);
 }
 
+/* The columns up to here, and that something is behind them. How many columns that makes. */
+static size_t print_up_to(FILE *out, const char *text, size_t end, size_t width)
+{
+	print_part(out, text, end, width);
+	if (end >= width)
+		return width;
+	fprintf(out, "%.*s", (int)(width - end), "..");
+	return end + 2 < width ? end + 2 : width;
+}
+
 /* Of a text with addresses, as "after main+0x12, before libc.so+0x3f0": of its two halves the middle is left out; where
- * there is no room for both, of the first, up to the address. */
-static void print_addresses(FILE *out, const char *text, size_t length, size_t width)
+ * there is no room for both, of the first, up to the address. How many columns that makes. */
+static size_t print_addresses(FILE *out, const char *text, size_t length, size_t width)
 {
 	const char *half = strstr(text, ", ");
 	size_t first = half ? length - utf8_columns(half) : length, mark = columns_to_mark(text);
 	size_t room = (width - 2) / 2;
 
-	if (!half || width < TWO_HALVES) {
-		print_part(out, text, mark && mark < length ? mark : length, width);
-		return;
-	}
+	if (!half || width < TWO_HALVES)
+		return print_up_to(out, text, mark ? mark : length, width);
 	if (first < room)
 		room = first;
 	else if (length - first - 2 < width - 2 - room)
@@ -182,22 +190,25 @@ static void print_addresses(FILE *out, const char *text, size_t length, size_t w
 	print_part(out, text, first, room);
 	fputs(", ", out);
 	print_part(out, half + 2, length - first - 2, width - 2 - room);
+	return width;
 }
 
-/* The middle is left out; if a line's number or a share would go, what is behind it goes, else what is before. */
-static void print_shortened(FILE *out, const char *text, size_t length, size_t width)
+/* The middle is left out; if a line's number or a share would go, what is behind it goes, else what is before. How many
+ * columns that makes: no more than the width. */
+static size_t print_shortened(FILE *out, const char *text, size_t length, size_t width)
 {
 	size_t room = width - 2, mark = columns_to_mark(text);
 	const char *from = skip(text, mark > room ? mark - room : 0);
 
 	if (strstr(text, "+0x"))
-		print_addresses(out, text, length, width);
-	else if (mark > room)
+		return print_addresses(out, text, length, width);
+	if (mark > room)
 		fprintf(out, "..%.*s", (int)(skip(from, room) - from), from);
 	else if (mark > room / 2)
 		fprintf(out, "%.*s..", (int)(skip(text, room) - text), text);
 	else
 		print_ends(out, text, length, room);
+	return width;
 }
 
 #define PLAIN "\033[0m"
@@ -212,8 +223,7 @@ static void print_cell(FILE *out, const struct column *column, const char *text,
 		fputs(column->paint, out);
 
 	if (length > width) {
-		print_shortened(out, text, length, width);
-		length = width;
+		length = print_shortened(out, text, length, width);
 	} else if (column->left) {
 		fputs(text, out);
 	} else {
