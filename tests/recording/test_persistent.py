@@ -52,6 +52,11 @@ def test_the_section_of_communication_says_what_it_does_not_know(tmp_path, other
     assert said in " ".join(section.split()) and max(map(len, section.splitlines())) <= 80
     assert json.loads(gaspbpf.run("report", recording, "--json").stdout)["communication"]["calls_of_described"] == (
         4 * STEPS)
+    text += call(1, 10**9, 10**9 + 10, "MPI_Startall", count=2, **{"array_of_requests.0": 1, "array_of_requests.1": 2})
+    out = gaspbpf.run("report", composed.compose(tmp_path / "two.gasp", text)).stdout
+    one, other = f"{4 * STEPS} calls of GASP_MPI_START", "1 call of GASP_MPI_STARTALL"
+    assert any(f"begun by {first} and {last}, which do not" in " ".join(out.split())
+               for first, last in ((one, other), (other, one)))
     none = composed.compose(tmp_path / "none.gasp", composed.LATE_SENDER)
     assert "Persistent" not in gaspbpf.run("report", none).stdout
 

@@ -81,6 +81,15 @@ def test_what_is_hardly_an_iteration_is_called_that(tmp_path, long, said):
     assert ("mean (median 3.000 ms), " in line) == said
 
 
+def test_of_two_phases_there_is_no_median(tmp_path):
+    """From the middle on all are slower, so that none tells of all."""
+    text, _ = job([((3000 if turn % 33 == 17 else 2 if turn < 100 else 12) * MS, MS) for turn in range(200)])
+    (found,), _ = phases(tmp_path, text)
+    assert len([part for part in found["phases"] if part["iterations"]]) == 2
+    line = " ".join(reported(tmp_path, text, "--section", "phases").split())
+    assert "hardly the job's iterations" in line and "(median" not in line.split("hardly")[0]
+
+
 def test_of_many_iterations_a_step_has_several(tmp_path):
     """With the shortest and the longest of them, exactly."""
     lasts = [(3 + (turn * 7) % 5 + (30 if turn in (100, 777) else 0)) * MS for turn in range(1001)]

@@ -181,6 +181,30 @@ def test_threads_without_a_call(tmp_path):
         ", and 1 more that made no observed call and ran 2.000 s", ""]
 
 
+@pytest.mark.parametrize("more, said", [
+    ("", True), (f"window 1 {S} {S} runtime:libgomp.so.1 c, pthread\n", True), (f"out MPI_Send {S}\n", False),
+    ("sum 1 MPI_Send 0 0 3\n", False)], ids=["nothing", "withdrawn", "out", "only counted"])
+def test_nothing_had_to_be_left_out(tmp_path, more, said):
+    text = composed.ranks(2) + composed.call(1, 100, 200, "pthread_mutex_lock", mutex=1)
+    text += composed.send(1, 210, 220, 1) + f"budget 200\n{more}end {10 * S}\n"
+    kept = shown(composed.compose(tmp_path / "run.gasp", text)).split("\nKept low\n")[1].split("\n\n")[0]
+    assert kept.startswith("  limit: probes take at most 2% of each thread's time")
+    assert ("; nothing had to be left out" in kept) == said
+
+
+@pytest.mark.parametrize("summed, said", [
+    (0, "what they were is not known"), (9, "9 of them are in Calls and Total, timed in the kernel"),
+    (3000, "all are in Calls and Total, timed in the kernel")])
+def test_calls_that_were_lost(tmp_path, summed, said):
+    """One line where nobody limits it; on a terminal it goes on below."""
+    text = composed.ranks(2) + composed.send(1, 210, 220, 1) + (f"lost 1 {3000 - summed}\n" if summed < 3000 else "")
+    text += f"sum 1 MPI_Send {summed} 0 0 {summed} {summed * 100} 100 100\n" if summed else ""
+    recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
+    line = next(line for line in gaspbpf.run("report", recording).stdout.splitlines() if line.startswith("lost 3,000 of"))
+    assert line.endswith(f" calls from the timeline (99.9 %); {said}")
+    assert line in words(shown(recording, width=40)) and line not in shown(recording, width=40)
+
+
 @pytest.mark.parametrize("out", [False, True])
 def test_what_was_withdrawn_was_not_kept_low(tmp_path, out):
     text = composed.ranks(2) + composed.call(1, 100, 200, "pthread_mutex_lock", mutex=1)
