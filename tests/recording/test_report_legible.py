@@ -341,7 +341,8 @@ def test_no_line_is_longer_than_the_terminal(tmp_path, width):
     text = composed.ranks(2) + "".join(composed.call(1, number * 100, number * 100 + 50, "MPI_Send", dest=1)
                                        .replace("\n", " end=tail\n") for number in range(1, 9))
     text += composed.send(2, 100, 110, 0) + "lost 1 4\nquiet 1 3 2000000000\n"
-    text += "runs 1 ./job --input /scratch/somewhere/far/away/of/here\nprocess 7 1\n"
+    text += "runs 1 ./job --input /scratch/somewhere/far/away/of/here\nprocess 7 1\nprocess 8 -1\nothers 8\n"
+    text += f"out MPI_Send {S}\nbudget 200\n"
     recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
     long = [line for line in shown(recording, width=width).splitlines() if len(line) > width]
     assert not long

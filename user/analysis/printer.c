@@ -171,22 +171,40 @@ void printer_paragraph(const struct printer *p, const char *before, const char *
 	paragraph_end(&paragraph);
 }
 
-void printer_line(const struct printer *p, const char *format, ...)
+static void print_line(const struct printer *p, unsigned indent, const char *format, va_list arguments)
 {
-	va_list arguments;
+	struct paragraph paragraph = {
+		.out = p->out, .width = p->style->width, .indent = indent, .further = 2 * indent
+	};
 	char *text;
-	int length;
 
-	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (length < 0) {
+	if (vasprintf(&text, format, arguments) < 0) {
 		*p->error = *p->error ?: -ENOMEM;
 		return;
 	}
-	if (p->style->width)
-		printer_paragraph(p, "", text);
-	else
-		fprintf(p->out, "%s\n", text);
+	if (p->style->width) {
+		paragraph_words(&paragraph, "%s", text);
+		paragraph_end(&paragraph);
+	} else {
+		fprintf(p->out, "%*s%s\n", (int)indent, "", text);
+	}
 	free(text);
+}
+
+void printer_line(const struct printer *p, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_line(p, 0, format, arguments);
+	va_end(arguments);
+}
+
+void printer_indented(const struct printer *p, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_line(p, 2, format, arguments);
+	va_end(arguments);
 }

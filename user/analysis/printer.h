@@ -46,6 +46,8 @@ struct paragraph printer_item(const struct printer *printer, const char *before)
 void printer_paragraph(const struct printer *printer, const char *before, const char *text);
 /* A paragraph that is one line where the width is not limited. */
 void printer_line(const struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, two columns further right, and four where it goes on. */
+void printer_indented(const struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Are there pictures in the tables? */
 bool printer_has_bars(const struct printer *printer);

@@ -52,7 +52,6 @@ static void print_line(const struct printer *p, const char *head, const char *co
 {
 	size_t taken = 2 + utf8_columns(head) + 2 + utf8_columns(behind), left;
 	size_t room = p->style->width > taken ? p->style->width - taken : 0;
-	struct paragraph paragraph = { .out = p->out, .width = p->style->width, .indent = 2, .further = 4 };
 	char *whole = strndup(log_safe(command), length);
 	const char *end = whole;
 
@@ -63,12 +62,7 @@ static void print_line(const struct printer *p, const char *head, const char *co
 	left = room >= COMMAND_LEAST && utf8_columns(whole) > room ? room - 2 : SIZE_MAX;
 	for (; *end && (left || (*end & 0xc0) == 0x80); end++)
 		left -= (*end & 0xc0) != 0x80;
-	if (!p->style->width) {
-		fprintf(p->out, "  %s: %s%s\n", head, whole, behind);
-	} else {
-		paragraph_words(&paragraph, "%s: %.*s%s%s", head, (int)(end - whole), whole, *end ? ".." : "", behind);
-		paragraph_end(&paragraph);
-	}
+	printer_indented(p, "%s: %.*s%s%s", head, (int)(end - whole), whole, *end ? ".." : "", behind);
 	free(whole);
 }
 
@@ -162,9 +156,10 @@ static void print_process(struct lines *lines, uint32_t index)
 	lines->told[index] = true;
 	label_with_pid(&who, label, sizeof(label));
 	if (def->others) {
-		fprintf(p->out,
-			"  %s%s%s: those that ended too long ago, came too many at a time, or ended before a look at them\n",
-			label, node ? " on " : "", node ? log_safe(node) : "");
+		printer_indented(p,
+				 "%s%s%s: those that ended too long ago, came too many at a time, or ended before a "
+				 "look at them",
+				 label, node ? " on " : "", node ? log_safe(node) : "");
 		return;
 	}
 	if (!p->r->d->run.only_sums)

@@ -85,9 +85,9 @@ static void print_outs(const struct printer *p)
 	for (size_t e = 0; e < p->r->nevents; e++) {
 		if (!was_out(&p->r->events[e]))
 			continue;
-		fprintf(p->out, "  %s was out for %s of %s: what was called then is in no figure\n",
-			report_event_label(p->r, p->r->events[e].event, label, sizeof(label)),
-			format_time(out, p->r->events[e].out), format_time(whole, all));
+		printer_indented(p, "%s was out for %s of %s: what was called then is in no figure",
+				 report_event_label(p->r, p->r->events[e].event, label, sizeof(label)),
+				 format_time(out, p->r->events[e].out), format_time(whole, all));
 	}
 }
 
@@ -99,9 +99,9 @@ static void print_steps(void *state, const struct printer *p)
 		return;
 	printer_heading(p, "");
 	if (p->r->d->run.budget || count)
-		fprintf(p->out, "  limit: probes take at most %.4g%% of each thread's time%s\n",
-			p->r->d->run.budget / 100.0,
-			count || some_were_out(p->r) || p->r->skipped ? "" : "; nothing had to be left out");
+		printer_indented(p, "limit: probes take at most %.4g%% of each thread's time%s",
+				 p->r->d->run.budget / 100.0,
+				 count || some_were_out(p->r) || p->r->skipped ? "" : "; nothing had to be left out");
 	if (count > STEPS_SHOWN)
 		first = STEPS_SHOWN / 2;
 	for (size_t i = 0; i < first; i++)
