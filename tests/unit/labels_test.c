@@ -116,10 +116,15 @@ static void places(void **state)
 		{ .image = NO_INDEX, .address = 0x7f00 },
 	};
 	struct definitions d = { .sites = sites, .nsites = 7, .images = images, .nimages = 3 };
-	static const char *const labels[] = { "ring.c:12 in exchange", "ring.c:12", "main+0x12",
-					      "solver+0x1200", "libpetsc_real.so+0x1200", ".so.1+0x1200", "0x7f00", "?" };
-	static const char *const exact[] = { "/home/u/ring.c:12:5", "/home/u/ring.c:12", "main+0x12", "solver+0x1200",
-					     "libpetsc_real.so.3.18.5+0x1200", ".so.1+0x1200", "0x7f00" };
+	static const char *const labels[] = { "ring.c:12 in exchange",   "ring.c:12",    "main+0x12", "solver+0x1200",
+					      "libpetsc_real.so+0x1200", ".so.1+0x1200", "0x7f00",    "?" };
+	static const char *const exact[] = { "/home/u/ring.c:12:5",
+					     "/home/u/ring.c:12",
+					     "main+0x12",
+					     "solver+0x1200",
+					     "libpetsc_real.so.3.18.5+0x1200",
+					     ".so.1+0x1200",
+					     "0x7f00" };
 
 	for (uint32_t i = 0; i < 8; i++)
 		assert_string_equal(site_label(&d, i, text, sizeof(text)), labels[i]);

@@ -105,8 +105,9 @@ static void the_widest_shrinks(void **state)
 {
 	char line[LINE];
 
-	assert_string_equal(of_columns(100, line),
-			    "00000000000000..00000000000000 aaaaaaaaaaaaaaaaaaaaaaaa it stays as it is, as wide as that it may go");
+	assert_string_equal(
+		of_columns(100, line),
+		"00000000000000..00000000000000 aaaaaaaaaaaaaaaaaaaaaaaa it stays as it is, as wide as that it may go");
 	assert_string_equal(of_columns(90, line), "0000000000..0000000000 aaaaaaaaaa..aaaaaaaaaa "
 						  "it stays as it is, as wide as that it may go");
 	assert_string_equal(of_columns(80, line),

@@ -249,12 +249,11 @@ static void print_cost(const struct printer *p)
 			"%s in the kernel in all (measured), with the job's own system calls, page faults and the like.",
 			format_time(probes, cost.estimated), all);
 	else if (cost.cost < cost.estimated)
-		snprintf(
-			text + at, sizeof(text) - at,
-			". By the price of a call it would be %s: that estimate is too high, as some of these threads "
-			"spent less than that says in the kernel (measured), with their own system calls, page faults "
-			"and the like.",
-			format_time(probes, cost.estimated));
+		snprintf(text + at, sizeof(text) - at,
+			 ". By the price of a call it would be %s: that estimate is too high, as some of these threads "
+			 "spent less than that says in the kernel (measured), with their own system calls, page faults "
+			 "and the like.",
+			 format_time(probes, cost.estimated));
 	else if (cost.cost <= system)
 		snprintf(text + at, sizeof(text) - at,
 			 " (estimated from the price of a call). These threads spent %s in the kernel in all "
