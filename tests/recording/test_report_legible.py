@@ -197,10 +197,12 @@ def test_nothing_had_to_be_left_out(tmp_path, more, said):
     (3000, "all are in Calls and Total, timed in the kernel")])
 def test_calls_that_were_lost(tmp_path, summed, said):
     """One line where nobody limits it; on a terminal it goes on below."""
-    text = composed.ranks(2) + composed.send(1, 210, 220, 1) + (f"lost 1 {3000 - summed}\n" if summed < 3000 else "")
+    text = composed.ranks(2) + composed.send(1, 210, 220, 1)
+    text += f"lost 1 {3000 - summed}\n" if summed < 3000 else ""
     text += f"sum 1 MPI_Send {summed} 0 0 {summed} {summed * 100} 100 100\n" if summed else ""
     recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
-    line = next(line for line in gaspbpf.run("report", recording).stdout.splitlines() if line.startswith("lost 3,000 of"))
+    lines = gaspbpf.run("report", recording).stdout.splitlines()
+    line = next(line for line in lines if line.startswith("lost 3,000 of"))
     assert line.endswith(f" calls from the timeline (99.9 %); {said}")
     assert line in words(shown(recording, width=40)) and line not in shown(recording, width=40)
 
@@ -448,11 +450,11 @@ def test_the_estimate_is_no_more_than_what_is_measured(tmp_path, cost, said, sha
 
 
 @pytest.mark.parametrize("cost, system, more, said", [
-    (0.2, 0.09, "", "Probes took about 200.0 ms of these threads' time, 2.0% of it (estimated from the price of a call). "
-                    "The kernel has measured only 90.00 ms in which"),
+    (0.2, 0.09, "", "Probes took about 200.0 ms of these threads' time, 2.0% of it (estimated from the price of a "
+                    "call). The kernel has measured only 90.00 ms in which"),
     (3, 2, f"cost 3 {S} {5 * S}\n",
-     "Probes took at most 3.000 s of these threads' time, 15.0% of it. By the price of a call it would be 4.000 s: that "
-     "estimate is too high, as some of these threads spent less "),
+     "Probes took at most 3.000 s of these threads' time, 15.0% of it. By the price of a call it would be 4.000 s: "
+     "that estimate is too high, as some of these threads spent less "),
 ])
 def test_the_estimate_and_what_the_kernel_measured(tmp_path, cost, system, more, said):
     """Of less than 0.1 s that says nothing; and it may be too little for one thread, and enough for all."""
@@ -467,7 +469,8 @@ def test_the_estimate_of_many_threads_is_no_more_than_what_is_measured(tmp_path)
     text = composed.ranks(20) + "".join(composed.send(tid, S, S + 1000, 0) + f"cost {tid} {3 * S} {2 * S}\n"
                                         for tid in range(1, 21))
     recording = composed.compose(tmp_path / "run.gasp", text + f"end {10 * S}\n")
-    row, = (line for line in shown(recording).split("\nThreads    Count")[1].splitlines() if line.startswith("ranks 0-19 "))
+    rows = shown(recording).split("\nThreads    Count")[1].splitlines()
+    row, = (line for line in rows if line.startswith("ranks 0-19 "))
     assert row.split()[-1] == "20.0%"
 
 
