@@ -338,6 +338,13 @@ def test_how_much_of_a_command_fits(tmp_path, width, command, lines):
     assert words(" ".join(said)) == f"rank 0 (pid 1), 1 thread: {' '.join(lines)}" and max(map(len, said)) <= width
 
 
+def test_how_it_ended_stands_behind_a_command_that_is_cut(tmp_path):
+    recording = composed.compose(tmp_path / "run.gasp", composed.ranks(1) + f"runs 1 ./job {'x' * 90}\nexit 1 768\n")
+    line, = processes(recording, width=70)
+    assert line.startswith("  rank 0 (pid 1), 1 thread: ./job x") and line.endswith("x.. (exited with 3)")
+    assert len(line) == 70
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_longer_than_the_terminal(tmp_path, width):
     text = composed.ranks(2) + "".join(composed.call(1, number * 100, number * 100 + 50, "MPI_Send", dest=1)
