@@ -67,6 +67,8 @@ static void what_is_kept_of_a_cell(void **state)
 		/* addresses */
 		{ "after main+0x12, before f+0x3F0", 31, "after main+0x12, before f+0x3F0" },
 		{ "exchange_all_of_it+0x74A9df", 20, "exchange_..+0x74A9df" },
+		{ "exchange_all_of_that_with_everybody_else_that_is_there+0x12", 40,
+		  "exchange_all_of_tha.._that_is_there+0x12" },
 		{ "after exchange_all+0x12 in a library", 30, "after exchange_all+0x12.." },
 		{ "after exchange_all+0x12 in a library", 24, "after exchange_all+0x12." },
 		{ "after exchange_all+0x12 in a library", 23, "after exchange_all+0x12" },
