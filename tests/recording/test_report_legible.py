@@ -207,6 +207,13 @@ def test_calls_that_were_lost(tmp_path, summed, said):
     assert line in words(shown(recording, width=40)) and line not in shown(recording, width=40)
 
 
+def test_few_of_many_calls_were_lost(tmp_path):
+    """That is little, and not nothing."""
+    text = composed.ranks(2) + "".join(composed.send(1, 100 * n, 100 * n + 50, 1) for n in range(10, 5010))
+    recording = composed.compose(tmp_path / "run.gasp", text + f"lost 1 1\nend {10 * S}\n")
+    assert "\nlost 1 of 5,003 calls from the timeline (0.0200 %); " in shown(recording)
+
+
 @pytest.mark.parametrize("out", [False, True])
 def test_what_was_withdrawn_was_not_kept_low(tmp_path, out):
     text = composed.ranks(2) + composed.call(1, 100, 200, "pthread_mutex_lock", mutex=1)

@@ -578,6 +578,24 @@ static void the_memory_of_definitions(void **state)
 	assert_int_equal(definitions_bytes(&d), 0);
 }
 
+/* As MPI_Start does: MPI_Send_init has the handle at its return, MPI_Cancel no bytes, MPI_Wait is no function. */
+static void which_calls_begin_what_others_described(void **state)
+{
+	struct value values[] = { { .meaning = MEANING_REQUEST }, { .meaning = MEANING_BYTES } };
+	struct def_probe probe = { .role = ROLE_FUNCTION, .values = values, .nvalues = 2 };
+
+	assert_true(probe_begins_described(&probe));
+	values[0].at_return = true;
+	assert_false(probe_begins_described(&probe));
+	values[0].at_return = false;
+	probe.nvalues = 1;
+	assert_false(probe_begins_described(&probe));
+	probe.values++;
+	assert_false(probe_begins_described(&probe));
+	probe = (struct def_probe){ .role = ROLE_WAIT, .values = values, .nvalues = 2 };
+	assert_false(probe_begins_described(&probe));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -592,6 +610,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_costs_only_what_did_not_fit),
 		cmocka_unit_test(a_disk_that_has_room_again),
 		cmocka_unit_test(what_a_span_costs),
+		cmocka_unit_test(which_calls_begin_what_others_described),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
