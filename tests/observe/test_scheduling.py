@@ -4,6 +4,7 @@ finding that says who was starved. Where several burn on one processor, they wai
 machine is."""
 import json
 import os
+import re
 
 import pytest
 
@@ -39,7 +40,8 @@ def check(told, true):
     assert abs(told["cpu_ns"] - true["cpu_ns"]) < TICKS
     assert abs(told["cpu_ns"] - true["user_and_system_ns"]) < TICKS
     # Whoever waits for its end wakes up now and then, and may have to queue for each.
-    assert true["run_queue_ns"] - TICKS < told["run_queue_ns"] < true["run_queue_ns"] * 1.2 + 4 * TICKS
+    after = max(0, told["observed_ns"] - true["wall_ns"])
+    assert true["run_queue_ns"] - TICKS < told["run_queue_ns"] < true["run_queue_ns"] * 1.2 + 4 * TICKS + after
     assert true["involuntary_switches"] <= told["involuntary_switches"] + 2
     assert told["cpu_ns"] + told["run_queue_ns"] < told["observed_ns"] + TICKS
 
@@ -75,13 +77,14 @@ def test_more_threads_than_processors(job, observe, tmp_path):
     assert len([row for row in report["scheduling"]["intervals"] if row["tid"] == burners[2][0]["tid"]]) >= 2
     assert sum(told["run_queue_ns"] for told, _ in burners) > 1300e6  # two wait while one runs: 500 + 500 + 500
     assert all(told["involuntary_switches"] > 5 for told, _ in burners)
-    assert sleeper["cpu_ns"] < 100e6
+    assert sleeper["cpu_ns"] < 250e6  # half of what each of the others has
 
     finding, = starved(report)
-    worst = max((told for told, _ in threads), key=lambda told: told["run_queue_ns"])
+    # In the calls in which they wait for others they do not miss a processor.
+    worst = max((told for told, _ in threads), key=lambda told: told["run_queue_lost_ns"])
     assert finding["tid"] == worst["tid"]
-    assert abs(finding["percent"] - 100 * worst["run_queue_ns"] / worst["observed_ns"]) < 0.1
-    assert f" bound to CPU {CPU}." in finding["text"]
+    assert abs(finding["percent"] - 100 * worst["run_queue_lost_ns"] / worst["observed_ns"]) < 0.1
+    assert re.search(rf" bound to CPU {CPU}[.;]", finding["text"])
     assert {t["tid"] for t in report["scheduling"]["starved"]} >= {told["tid"] for told, _ in burners}
     bound, = report["scheduling"]["bound"]
     assert bound["cpu"] == CPU and {t["tid"] for t in bound["threads"]} >= {told["tid"] for told, _ in burners}

@@ -75,8 +75,8 @@ def recorded(job, observe, command, ranks, tmp_path, options=(), env=()):
     return work, recording, json.loads(result.stdout)
 
 
-def observed(*arguments):
-    return Run(*recorded(*arguments))
+def observed(*arguments, **options):
+    return Run(*recorded(*arguments, **options))
 
 
 def near(seen, planted, share=0.1, slack=2_000_000):
