@@ -211,8 +211,8 @@ static void put_cpus(const struct scheduling *s, const struct report *r, char *t
 		snprintf(text, room, " (it may use %u)", worst->cpus);
 }
 
-/* "; gaspbpf itself used 2.8 s of CPU time from its start on", where that is a tenth of what the processors had while it
- * observed; "": it is less, or not known, as it is of several nodes. */
+/* "; gaspbpf itself used 2.8 s of CPU time from its start on", where that is a tenth of what the processors had while
+ * it observed; "": it is less, or not known, as it is of several nodes. */
 static const char *own_text(const struct report *r, char *text, size_t room)
 {
 	uint64_t whole = (r->end - r->start) * r->d->run.cpus;
