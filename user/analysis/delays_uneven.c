@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LOOKED_AT 64    /* rows, those that are waited for most */
 #define CHIEF_SHARE 5   /* one in so many of all that is waited */
@@ -102,6 +103,22 @@ static int find_gain(const struct delays *s, struct report *r, const struct unev
 	return 0;
 }
 
+/* "4.507 ms to 4.987 ms": how long each of them takes, on average. Into text, which is returned. */
+static const char *means_text(const struct uneven *u, char *text, size_t room)
+{
+	double least = delay_mean(u->longer[0]), most = least;
+	char from[FORMAT_SIZE], to[FORMAT_SIZE];
+
+	for (size_t i = 1; i < u->nlonger; i++) {
+		least = fmin(least, delay_mean(u->longer[i]));
+		most = fmax(most, delay_mean(u->longer[i]));
+	}
+	format_time(from, least);
+	format_time(to, most);
+	snprintf(text, room, "%s%s%s", from, strcmp(from, to) ? " to " : "", strcmp(from, to) ? to : "");
+	return text;
+}
+
 static int tell(struct delays *s, struct report *r, struct uneven *u)
 {
 	const struct delay *sum = u->sum;
@@ -123,7 +140,7 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 				   .seen = sum->seen,
 				   .nseen = sum->nseen,
 				   .section = "delays" };
-	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], longer[FORMAT_SIZE], others[FORMAT_SIZE],
+	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], longer[2 * FORMAT_SIZE + 4], others[FORMAT_SIZE],
 		time[FORMAT_SIZE], gives[200];
 	size_t rest = u->work.threads - u->nlonger;
 	struct delay_group *group;
@@ -141,10 +158,10 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 	gain_text(r, &finding, "were it divided evenly", "", gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,
-		"each of %s %s (%s) for longer than the %zu other%s: %s each time on average, the other%s %s; they are "
-		"waited for, %s in all, %.1f %% of all threads' time%s",
+		"each of %s %s (%s) for longer than the %zu other%s: %s each time on average, the other%s %s; others "
+		"wait for whichever of them is the last: %s in all, %.1f %% of all threads' time%s",
 		people_label(s->d, &group->who, who, sizeof(who)), what, where, rest, plural(rest),
-		format_time(longer, delay_mean(sum)), plural(rest),
+		means_text(u, longer, sizeof(longer)), plural(rest),
 		format_time(others, mean_of_others(u->work.sum, sum)), format_time(time, delay_all(sum)),
 		percent(delay_all(sum), r->wall), gives);
 }
