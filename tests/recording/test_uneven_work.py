@@ -23,6 +23,17 @@ def steps(works, ranks=4, count=60):
     return pipelines.Played([rank(me) for me in range(ranks)])
 
 
+def two_parts(first, second):
+    """They meet after each of two parts of a step."""
+    def rank(me):
+        for step in range(60):
+            yield "work", int(first[me] * noise(me, step) * MS)
+            yield "meet", 40
+            yield "work", int(second[me] * noise(me, step) * MS)
+            yield "meet", 50
+    return pipelines.Played([rank(me) for me in range(4)])
+
+
 def found(tmp_path, played, more=""):
     told = report(tmp_path, played.text + more)["findings"]
     return [each for each in told if each["kind"] in KINDS]
@@ -88,25 +99,13 @@ def test_what_is_done_twice_says_little(tmp_path, count, times):
 @pytest.mark.parametrize("late, times", [(0, 1), (40, 0)])
 def test_what_is_a_small_part_of_all_waiting_is_not_told(tmp_path, late, times):
     """Rank 3 is late at another meeting in each step."""
-    def rank(me):
-        for step in range(60):
-            yield "work", int((10, 13, 13, 10)[me] * noise(me, step) * MS)
-            yield "meet", 40
-            yield "work", (1 + late * (me == 3)) * MS
-            yield "meet", 50
-    assert len(uneven(tmp_path, pipelines.Played([rank(me) for me in range(4)]))) == times
+    assert len(uneven(tmp_path, two_parts((10, 13, 13, 10), (1, 1, 1, 1 + late)))) == times
 
 
 @pytest.mark.parametrize("long, times", [(1, 1), (40, 0)])
 def test_what_gives_next_to_nothing_is_not_told(tmp_path, long, times):
     """All do a long work in each step, too."""
-    def rank(me):
-        for step in range(60):
-            yield "work", int((1, 1.3, 1.3, 1)[me] * noise(me, step) * MS)
-            yield "meet", 40
-            yield "work", long * MS
-            yield "meet", 50
-    assert len(uneven(tmp_path, pipelines.Played([rank(me) for me in range(4)]))) == times
+    assert len(uneven(tmp_path, two_parts((1, 1.3, 1.3, 1), (long,) * 4))) == times
 
 
 def test_after_either_of_two_calls(tmp_path):
@@ -148,20 +147,12 @@ def test_whose_probes_take_it_has_not_more_work(tmp_path, dear, told):
 
 def test_several_places(tmp_path):
     """Two uneven parts in each step, and of each what it would give by itself."""
-    def job(first, second):
-        def rank(me):
-            for step in range(60):
-                yield "work", int(first[me] * noise(me, step) * MS)
-                yield "meet", 40
-                yield "work", int(second[me] * noise(me, step) * MS)
-                yield "meet", 50
-        return pipelines.Played([rank(me) for me in range(4)])
-    sick = job((1, 5, 5, 1), (3, 1, 1, 3))
+    sick = two_parts((1, 5, 5, 1), (3, 1, 1, 3))
     one, other = found(tmp_path, sick)
     assert {one["kind"], other["kind"]} == {"load_imbalance"}
     assert (one["places"], other["places"]) == (["job.c:40"], ["job.c:50"])
-    assert near(one["gain_ns"], sick.ended - job((3, 3, 3, 3), (3, 1, 1, 3)).ended)
-    assert near(other["gain_ns"], sick.ended - job((1, 5, 5, 1), (2, 2, 2, 2)).ended)
+    assert near(one["gain_ns"], sick.ended - two_parts((3, 3, 3, 3), (3, 1, 1, 3)).ended)
+    assert near(other["gain_ns"], sick.ended - two_parts((1, 5, 5, 1), (2, 2, 2, 2)).ended)
 
 
 # --- each alone gives nothing -------------------------------------------------------

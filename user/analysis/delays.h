@@ -85,6 +85,8 @@ static inline double delay_mean(const struct delay *delay)
 
 /* Of so many times that took so long in all; ns^2. */
 double delay_variance(double times, double lasted, double squares);
+/* Of how long it lasts each time; ns. */
+double delay_deviation(const struct delay *delay);
 
 /* What the other threads take for the same. */
 struct others {
@@ -119,6 +121,8 @@ struct others same_work_others(const struct delays *s, const struct same_work *w
 /* A group of those whose sum this is, which becomes the group's, if s->ngroups < GROUPS_MOST. 0 or -ENOMEM. */
 int delays_add_group(struct delays *s, struct delay **sum, struct delay_group **group);
 
+/* delays_find.c: what all findings of who is waited for have; times: what is counted, for the reader. */
+struct finding delay_finding(const struct delay *delay, const char *kind, const char *times);
 /* delays_find.c: adds findings of who is late. 0 or -ENOMEM. */
 int delays_find_late(struct delays *s, struct report *r);
 /* "after a.c:10 or b.c:20, before a.c:30": where its parts begin. */

@@ -36,6 +36,11 @@ double delay_variance(double times, double lasted, double squares)
 	return over > 0 ? over : 0;
 }
 
+double delay_deviation(const struct delay *delay)
+{
+	return sqrt(delay_variance(delay->times, delay->lasted, delay->squares));
+}
+
 int delays_find_taken(struct delays *s, const struct report *r)
 {
 	s->taken = calloc(s->d->nthreads + 1, sizeof(*s->taken));

@@ -12,7 +12,6 @@
 #include "analysis/put.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,17 +74,27 @@ static void how_long(const struct delays *s, const struct delay *delay, const st
 		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
 }
 
-/* How long it takes, of all times that the thread does that. */
-static struct finding_regularity regularity(const struct delay *delay)
+struct finding delay_finding(const struct delay *delay, const char *kind, const char *times)
 {
-	double mean = delay->times ? (double)delay->lasted / delay->times : 0;
+	uint32_t site = delay->deed.doing == DOING_WORK ? delay->deed.before.site : delay->deed.call.site;
 
-	return (struct finding_regularity){ .what = delay->times ? "times that it does this" : NULL,
-					    .times = delay->times,
-					    .of = delay->times,
-					    .mean = mean,
-					    .deviation = sqrt(
-						    delay_variance(delay->times, delay->lasted, delay->squares)) };
+	return (struct finding){ .kind = kind,
+				 .event = NO_INDEX,
+				 .thread = NO_INDEX,
+				 .site = site,
+				 .has_site = site != NO_INDEX,
+				 .weight = delay_all(delay),
+				 .instances = delay->worst,
+				 .ninstances = delay->nworst,
+				 .victims = &delay->waiting,
+				 .regularity = { .what = delay->times ? times : NULL,
+						 .times = delay->times,
+						 .of = delay->times,
+						 .mean = delay_mean(delay),
+						 .deviation = delay_deviation(delay) },
+				 .seen = delay->seen,
+				 .nseen = delay->nseen,
+				 .section = "delays" };
 }
 
 /* ", of which 20 ms by waiting for others who wait for it" */
@@ -153,20 +162,8 @@ static bool may_be_told(const struct delays *s, const struct delay *delay, struc
 		return false; /* or it waits for itself: for those who wait for it */
 	*late = (struct late){ .delay = delay,
 			       .others = delay_others_of_all(s, delay),
-			       .finding = { .kind = "delay",
-					    .event = NO_INDEX,
-					    .thread = delay->deed.thread,
-					    .site = delay->deed.doing == DOING_WORK ? delay->deed.before.site
-										    : delay->deed.call.site,
-					    .weight = delay_all(delay),
-					    .instances = delay->worst,
-					    .ninstances = delay->nworst,
-					    .victims = &delay->waiting,
-					    .regularity = regularity(delay),
-					    .seen = delay->seen,
-					    .nseen = delay->nseen,
-					    .section = "delays" } };
-	late->finding.has_site = late->finding.site != NO_INDEX;
+			       .finding = delay_finding(delay, "delay", "times that it does this") };
+	late->finding.thread = delay->deed.thread;
 	if (delay->deed.doing == DOING_UNKNOWN)
 		return false;
 	late->finding.test = delay_is_clear(s, delay, &late->others);

@@ -54,11 +54,6 @@ static void look_at_all(const struct delays *s, const struct report *r, struct t
 	}
 }
 
-static double deviation_of(const struct delay *sum)
-{
-	return sqrt(delay_variance(sum->times, sum->lasted, sum->squares));
-}
-
 /* So many waits, if they were equal, in steps of as many threads. */
 static bool is_in_many_steps(const struct turns *t)
 {
@@ -71,7 +66,7 @@ static bool is_in_many_steps(const struct turns *t)
 /* Half of what differs is longer than the mean. */
 static bool may_lack_processors(const struct turns *t)
 {
-	return (double)t->lost >= EXPLAINED * deviation_of(t->work.sum) * t->work.sum->times / 2;
+	return (double)t->lost >= EXPLAINED * delay_deviation(t->work.sum) * t->work.sum->times / 2;
 }
 
 static bool is_by_turns(const struct delays *s, const struct turns *t)
@@ -81,7 +76,7 @@ static bool is_by_turns(const struct delays *s, const struct turns *t)
 
 	return t->work.threads > 1 && !t->in_group && t->least_times >= LEAST_TIMES &&
 	       delay_all(sum) * CHIEF_SHARE >= suffered_sum(&s->all) && (double)t->most < share * delay_all(sum) &&
-	       deviation_of(sum) * 100 >= LEAST_VARIATION * delay_mean(sum) && is_in_many_steps(t) &&
+	       delay_deviation(sum) * 100 >= LEAST_VARIATION * delay_mean(sum) && is_in_many_steps(t) &&
 	       !may_lack_processors(t);
 }
 
@@ -92,23 +87,7 @@ static int tell(struct delays *s, struct report *r, struct turns *t)
 	struct delay_group *group;
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], mean[FORMAT_SIZE], deviation[FORMAT_SIZE],
 		time[FORMAT_SIZE], gives[200];
-	struct finding finding = { .kind = "changing_imbalance",
-				   .event = NO_INDEX,
-				   .thread = NO_INDEX,
-				   .site = sum->deed.before.site,
-				   .has_site = sum->deed.before.site != NO_INDEX,
-				   .weight = delay_all(sum),
-				   .instances = sum->worst,
-				   .ninstances = sum->nworst,
-				   .victims = &sum->waiting,
-				   .regularity = { .what = "times that one of them does this",
-						   .times = sum->times,
-						   .of = sum->times,
-						   .mean = delay_mean(sum),
-						   .deviation = deviation_of(sum) },
-				   .seen = sum->seen,
-				   .nseen = sum->nseen,
-				   .section = "delays" };
+	struct finding finding = delay_finding(sum, "changing_imbalance", "times that one of them does this");
 
 	relief.most = delay_mean(sum);
 	report_find_gain(r, &relief, &finding);
@@ -126,7 +105,7 @@ static int tell(struct delays *s, struct report *r, struct turns *t)
 		"%s, and nobody longer than the others in all; the others wait for whoever it is: %s in all, %.1f %% "
 		"of all threads' time%s",
 		people_label(s->d, &group->who, who, sizeof(who)), what, where, format_time(mean, delay_mean(sum)),
-		format_time(deviation, deviation_of(sum)), format_time(time, delay_all(sum)),
+		format_time(deviation, delay_deviation(sum)), format_time(time, delay_all(sum)),
 		percent(delay_all(sum), r->wall), gives);
 }
 

@@ -122,24 +122,7 @@ static const char *means_text(const struct uneven *u, char *text, size_t room)
 static int tell(struct delays *s, struct report *r, struct uneven *u)
 {
 	const struct delay *sum = u->sum;
-	struct finding finding = { .kind = "load_imbalance",
-				   .event = NO_INDEX,
-				   .thread = NO_INDEX,
-				   .site = sum->deed.before.site,
-				   .has_site = sum->deed.before.site != NO_INDEX,
-				   .weight = delay_all(sum),
-				   .instances = sum->worst,
-				   .ninstances = sum->nworst,
-				   .victims = &sum->waiting,
-				   .regularity = { .what = "times that one of them does this",
-						   .times = sum->times,
-						   .of = sum->times,
-						   .mean = delay_mean(sum),
-						   .deviation = sqrt(
-							   delay_variance(sum->times, sum->lasted, sum->squares)) },
-				   .seen = sum->seen,
-				   .nseen = sum->nseen,
-				   .section = "delays" };
+	struct finding finding = delay_finding(sum, "load_imbalance", "times that one of them does this");
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], longer[2 * FORMAT_SIZE + 4], others[FORMAT_SIZE],
 		time[FORMAT_SIZE], gives[200];
 	size_t rest = u->work.threads - u->nlonger;
