@@ -2,7 +2,7 @@
 /*
  * delays_uneven.c - several threads take longer for the same work than the others: it is divided unevenly.
  *
- * Of one thread that is late delays.c tells; of several, each by itself gives little or nothing, since the next one
+ * Of one thread that is late delays_find.c tells; of several, each by itself gives little or nothing, since the next one
  * is as late. What is told is what it would give if each of them took as long as all do on average. It is a finding
  * where
  *   - two or more take longer for the same, between the same two calls, than all others that do it, by
