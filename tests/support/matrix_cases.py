@@ -400,6 +400,7 @@ def kinds():
         named = dict(re.findall(r'#define (\w+) "(\w+)"', text))
         if "const char *kind;" in text:  # a table
             found |= set(re.findall(r'= \{ "(\w+)", ', text))
+        found |= set(re.findall(r'delay_finding\(\w+, "(\w+)"', text))
         for value in re.findall(r"\.kind = ([^,;]*)", text):
             found |= set(re.findall(r'"(\w+)"', value))
             found |= {named[word] for word in re.findall(r"\w+", value) if word in named}

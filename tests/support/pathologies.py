@@ -32,6 +32,10 @@ class Run:
         """As the kernel tells the job itself: what it is late (ns) is not what the machine was busy with otherwise."""
         return self.ranks[rank]["queued"] < 0.3 * (self.planted(rank) if planted is None else planted)
 
+    def missed_most(self):
+        """ns, of the thread that waited longest for a processor, beyond its waits for others."""
+        return max(thread["run_queue_lost_ns"] or 0 for thread in self.report["threads"])
+
     def line(self, rank):
         return self.ranks[rank]["line"]
 
