@@ -2,8 +2,8 @@
 /*
  * delays_uneven.c - several threads take longer for the same work than the others: it is divided unevenly.
  *
- * Of one thread that is late delays_find.c tells; of several, each by itself gives little or nothing, since the next one
- * is as late. What is told is what it would give if each of them took as long as all do on average. It is a finding
+ * Of one thread that is late delays_find.c tells; of several, each by itself gives little or nothing, since the next
+ * one is as late. What is told is what it would give if each of them took as long as all do on average. It is a finding
  * where
  *   - two or more take longer for the same, between the same two calls, than all others that do it, by
  *     the test of delays_clear.c;
