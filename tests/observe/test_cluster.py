@@ -43,7 +43,7 @@ def report_of(recording):
 @pytest.mark.parametrize("how", [[], ["--collect"]], ids=["a shared folder", "none"])
 def test_one_command_names_the_slow_rank_its_node_and_the_line(cluster, tmp_path, how):
     number, output = cluster.job(), tmp_path / "run.gasp"
-    where = rf"from one mpi\.c:{line_of('MPI_Barrier')} in meet to the next"
+    where = rf"from one GASP_MPI_BARRIER at mpi\.c:{line_of('MPI_Barrier')} in meet to the next"
     for seconds in (2, 5, 10):  # on a busy machine it takes more rounds until it is clear who is slow
         done = gaspbpf.run("job", "--slurm", number, "-d", seconds, "-o", output, *how, env=cluster.environment)
         assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def test_a_wavefront(tmp_path, slow):
     sick, healed = pipelines.sweep(slow, 2), pipelines.sweep(slow, 1)
     found = delays(tmp_path, sick)
     assert [each["tid"] for each in found] == [2, 2]
-    assert {line for each in found for line in (23, 28) if f"after job.c:{line}" in each["text"]} == {23, 28}
+    assert {line for each in found for line in (23, 28) if f" at job.c:{line}, before" in each["text"]} == {23, 28}
     assert near(sum(each["gain_ns"] for each in found), sick.ended - healed.ended)
     assert not delays(tmp_path, healed)
 

@@ -137,7 +137,7 @@ def test_how_regular_it_is(tmp_path):
     recording = waiting_job(tmp_path, 0)
     text = " ".join(report(recording, "--explain", 1).split())
     assert "How regular: 19 times that it does this, 250.0 ms on average, standard deviation" in text
-    assert "How sure: statistical (" in text and "probability of at most 0.0027" in text
+    assert "How sure: statistical. It is told where this holds: " in text and "in at most 0.27 % of cases" in text
     finding, *_ = json.loads(report(recording, "--json"))["findings"]
     hot, = finding["seen_as"]
     evidence = hot["evidence"]

@@ -209,6 +209,6 @@ def test_what_both_give_is_of_all_that_they_do(tmp_path):
     sick, healed = job(5, 4), job(1, 1)
     told = report(tmp_path, sick.text)
     first, second = (each for each in told["findings"] if each["kind"] == "delay")
-    assert "(after job.c:50 or job.c:60, before job.c:40" in first["text"]
+    assert "(after GASP_MPI_BARRIER at job.c:50 or job.c:60, before GASP_MPI_BARRIER at job.c:40" in first["text"]
     assert told["gains"]["together_ns"] == first["gain_ns"] + second["gain_ns"]
     assert near(told["gains"]["together_ns"], sick.ended - healed.ended)

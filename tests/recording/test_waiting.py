@@ -175,8 +175,8 @@ def test_what_it_would_give(tmp_path):
     seen = report(tmp_path, late_steps(400, 100))
     finding, = findings(seen)
     assert (finding["tid"], finding["gain_ns"]) == (3, 7 * 300)
-    assert ("rank 2 is outside of calls (from one GASP_MPI_BARRIER to the next), 400 ns each time on average, the "
-            "others 100 ns, while ranks 0, 1, 3 wait for it" in finding["text"])
+    assert ("rank 2 is outside of calls (from one GASP_MPI_BARRIER to the next), 400 ns each time on average "
+            "(the others: 100 ns), while ranks 0, 1, 3 wait for it" in finding["text"])
 
 
 def test_late_only_now_and_then(tmp_path):

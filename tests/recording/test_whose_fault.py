@@ -167,7 +167,7 @@ def test_one_trouble_is_told_once(tmp_path):
     assert finding["evidence"]["times"] == 119  # 105 after a meeting, 14 after the file
     all_waits = sum(pair["waited_ns"] for pair in seen["wait_states"]["pairs"] if pair["for"]["tid"] == LATE)
     assert 118.5 / 120 * all_waits < finding["weight_ns"] < 119.5 / 120 * all_waits
-    assert "after job.c:40 or job.c:60, before job.c:40" in finding["text"]
+    assert "after GASP_MPI_ALLREDUCE at job.c:40 or job.c:60, before GASP_MPI_ALLREDUCE at job.c:40" in finding["text"]
     healed, _ = stepping(0)
     assert abs(finding["gain_ns"] - (end - stepping(0)[1])) < 0.02 * end
     cause, first = [each for each in seen["delays"]["causes"] if each["tid"] == LATE]

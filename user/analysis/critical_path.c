@@ -381,7 +381,7 @@ static int find(const struct critical_path *s, struct report *r)
 			report_keep_relief(r, &relief, &finding);
 		}
 		deed_text(s->d, part->deed, s->lasted[deed], what, sizeof(what));
-		deed_place(s->d, part->deed, NULL, 0, where, sizeof(where));
+		deed_place(s->d, part->deed, NULL, 0, IN_SENTENCE, where, sizeof(where));
 		return report_add_finding(
 			r, &finding,
 			"%s %s (%s) for %s, %.0f %% of the critical path, which the run is as long as, and no other "

@@ -99,7 +99,7 @@ static size_t fill_parts(const struct critical_path *s, const struct printer *p,
 		table_cell(t, "%s", text);
 		deed_word(s->d, part->deed, s->lasted[s->order[part->first]], text, sizeof(text));
 		table_cell(t, "%s", text);
-		deed_place(s->d, part->deed, NULL, 0, text, sizeof(text));
+		deed_place(s->d, part->deed, NULL, 0, IN_TABLE, text, sizeof(text));
 		table_cell(t, "%s", text);
 		table_cell(t, "%s", printer_time(p, time, part->on_path));
 		table_cell(t, "%.1f%%", percent(part->on_path, s->length));

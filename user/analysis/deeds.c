@@ -121,7 +121,7 @@ static void deed_say(const struct definitions *d, const struct deed *deed, uint6
 			 event_label(&d->probes[deed->call.probe], false, label, sizeof(label)));
 		return;
 	default:
-		snprintf(text, room, "not known");
+		snprintf(text, room, "unknown");
 	}
 }
 
@@ -160,30 +160,45 @@ static const char *or_after(const struct definitions *d, const struct called *al
 	return text;
 }
 
-void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
-		char *text, size_t room)
+/* "GASP_MPI_SEND at ": what is called at the place. */
+static const char *at_event(const struct definitions *d, const struct called *called, enum place_in in, char *text,
+			    size_t room)
 {
-	char from[LABEL_ROOM], to[LABEL_ROOM], or [2 * LABEL_ROOM];
-	const char *after, *before;
+	char label[LABEL_ROOM];
+
+	*text = '\0';
+	if (in == IN_SENTENCE && called->site != NO_INDEX && called->probe != NO_INDEX)
+		snprintf(text, room, "%s at ", event_label(&d->probes[called->probe], false, label, sizeof(label)));
+	return text;
+}
+
+void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
+		enum place_in in, char *text, size_t room)
+{
+	char from[LABEL_ROOM], to[LABEL_ROOM], or [2 * LABEL_ROOM], left[LABEL_ROOM], entered[LABEL_ROOM];
+	const char *after, *before, *nowhere = in == IN_TABLE ? "-" : "";
 
 	if (deed->doing != DOING_WORK) {
 		snprintf(text, room, "%s",
-			 deed->doing == DOING_CALL ? called_label(d, &deed->call, to, sizeof(to)) : "");
+			 deed->doing == DOING_CALL ? called_label(d, &deed->call, to, sizeof(to)) : nowhere);
 		return;
 	}
 	after = called_label(d, &deed->after, from, sizeof(from));
 	before = called_label(d, &deed->before, to, sizeof(to));
 	or_after(d, also, nalso, or, sizeof(or));
+	at_event(d, &deed->after, in, left, sizeof(left));
+	at_event(d, &deed->before, in, entered, sizeof(entered));
 	if (deed->after.probe == NO_INDEX && deed->before.probe == NO_INDEX)
-		snprintf(text, room, "%s", "");
+		snprintf(text, room, "%s", nowhere);
 	else if (deed->after.probe == NO_INDEX)
-		snprintf(text, room, "before %s", before);
+		snprintf(text, room, "before %s%s", entered, before);
 	else if (deed->before.probe == NO_INDEX)
-		snprintf(text, room, "after %s", after);
+		snprintf(text, room, "after %s%s", left, after);
 	else if (!strcmp(after, before) && !nalso)
-		snprintf(text, room, "from one %s to the next", before);
+		snprintf(text, room, "from one %s%s to the next", entered, before);
 	else
-		snprintf(text, room, "after %.*s%s, before %s", (int)strcspn(after, " "), after, or, before);
+		snprintf(text, room, "after %s%.*s%s, before %s%s", left, (int)strcspn(after, " "), after, or, entered,
+			 before);
 }
 
 void put_called(struct json *j, const struct definitions *d, const struct called *called)

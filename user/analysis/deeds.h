@@ -62,10 +62,13 @@ struct relief deed_relief(const struct deed *deed, uint32_t thread, const struct
 void deed_text(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room);
 /* The same for a table: "computes", "outside", "is in GASP_MPI_SEND". */
 void deed_word(const struct definitions *d, const struct deed *deed, uint64_t ns, char *text, size_t room);
-/* "a.c:10 to a.c:20 in main": from one call to the next; or where the call is. */
-/* also: other calls after which the same is done. */
+/*
+ * "after a.c:10, before a.c:20 in main": between which calls; or where the call is. A sentence has the calls' names,
+ * too: "from one GASP_MPI_BARRIER at a.c:10 in main to the next". also: other calls after which the same is done.
+ */
+enum place_in { IN_TABLE, IN_SENTENCE };
 void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
-		char *text, size_t room);
+		enum place_in in, char *text, size_t room);
 
 struct report;
 /* workers.c: between its shares of regions a thread that a runtime has made for them waits for the next one: that it

@@ -347,7 +347,7 @@ static void print_causes(const struct delays *s, const struct printer *p, const 
 		table_cell(&t, "%s", text);
 		deed_word(s->d, cause->deed, cause->lasted, text, sizeof(text));
 		table_cell(&t, "%s", text);
-		delay_place(s, cause->delay, text, sizeof(text));
+		delay_place(s, cause->delay, IN_TABLE, text, sizeof(text));
 		table_cell(&t, "%s", text);
 		table_cell(&t, "%s", printer_time(p, time, cause->all.direct));
 		table_cell(&t, "%s", printer_time(p, time, cause->all.passed_on));

@@ -126,7 +126,7 @@ struct finding delay_finding(const struct delay *delay, const char *kind, const 
 /* delays_find.c: adds findings of who is late. 0 or -ENOMEM. */
 int delays_find_late(struct delays *s, struct report *r);
 /* "after a.c:10 or b.c:20, before a.c:30": where its parts begin. */
-void delay_place(const struct delays *s, const struct delay *delay, char *text, size_t room);
+void delay_place(const struct delays *s, const struct delay *delay, enum place_in in, char *text, size_t room);
 /* delays_uneven.c: adds findings where several threads take longer for the same than the others. 0 or -ENOMEM. */
 int delays_find_uneven(struct delays *s, struct report *r);
 /* delays_turns.c: adds a finding where in each step another one is late. 0 or -ENOMEM. */

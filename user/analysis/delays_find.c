@@ -40,14 +40,14 @@ static int find_gain(const struct delays *s, struct report *r, const struct dela
 	return 0;
 }
 
-void delay_place(const struct delays *s, const struct delay *delay, char *text, size_t room)
+void delay_place(const struct delays *s, const struct delay *delay, enum place_in in, char *text, size_t room)
 {
 	struct called also[ALSO_NAMED];
 	size_t count = 0;
 
 	for (size_t i = 1; i < delay->nparts && count < ALSO_NAMED; i++)
 		also[count++] = delay->parts[i]->deed.after;
-	deed_place(s->d, &delay->deed, also, count, text, room);
+	deed_place(s->d, &delay->deed, also, count, in, text, room);
 }
 
 /* --- findings ------------------------------------------------------------------ */
@@ -68,7 +68,7 @@ static void how_long(const struct delays *s, const struct delay *delay, const st
 
 	*text = '\0';
 	if (others->threads && delay->times)
-		at = snprintf(text, room, ", %s each time on average, the others %s,",
+		at = snprintf(text, room, ", %s each time on average (the others: %s),",
 			      format_time(its, delay->lasted / delay->times), format_time(theirs, others->mean));
 	if (delay->deed.doing == DOING_WORK && *on_processor(thread, delay->lasted, running, sizeof(running)))
 		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
@@ -144,7 +144,7 @@ static int tell(struct delays *s, struct report *r, const struct late *late)
 		gives[300], lasts[200 + ON_PROCESSOR_ROOM], passed[100];
 
 	deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
-	delay_place(s, delay, where, sizeof(where));
+	delay_place(s, delay, IN_SENTENCE, where, sizeof(where));
 	how_long(s, delay, &late->others, lasts, sizeof(lasts));
 	return report_add_finding(r, &late->finding,
 				  "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",

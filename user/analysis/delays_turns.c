@@ -97,7 +97,7 @@ static int tell(struct delays *s, struct report *r, struct turns *t)
 		return -ENOMEM;
 	finding.culprits = &group->who;
 	deed_text(s->d, &sum->deed, sum->lasted / t->work.threads, what, sizeof(what));
-	deed_place(s->d, &sum->deed, NULL, 0, where, sizeof(where));
+	deed_place(s->d, &sum->deed, NULL, 0, IN_SENTENCE, where, sizeof(where));
 	gain_text(r, &finding, "were the work of each step divided evenly", "", gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,

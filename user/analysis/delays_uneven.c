@@ -137,7 +137,7 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 		return -ENOMEM;
 	finding.culprits = &group->who;
 	deed_text(s->d, &sum->deed, sum->lasted / u->nlonger, what, sizeof(what));
-	deed_place(s->d, &sum->deed, NULL, 0, where, sizeof(where));
+	deed_place(s->d, &sum->deed, NULL, 0, IN_SENTENCE, where, sizeof(where));
 	gain_text(r, &finding, "were it divided evenly", "", gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,

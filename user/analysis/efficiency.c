@@ -39,20 +39,22 @@ static void print(void *state, const struct printer *p)
 		double value;
 		const char *means;
 	} rows[] = {
-		{ "Parallel efficiency", e->parallel, "work of all, of all threads' time" },
-		{ "  Load balance", e->load_balance, "mean work, of the most that a thread has" },
-		{ "  Communication", e->communication, "the most that a thread works, of the run" },
-		{ "    Serialisation", e->serialisation, "the same on an ideal network: waiting for others" },
-		{ "    Transfer", e->transfer, "time on an ideal network, of the run" },
+		{ "Parallel efficiency", e->parallel, "work of all threads, of all their time" },
+		{ "  Load balance", e->load_balance, "mean work, of the most: lost by uneven work" },
+		{ "  Communication", e->communication, "the most work of one, of the run: lost in calls" },
+		{ "    Serialisation", e->serialisation,
+		  "the same on an ideal network: lost by waiting" },
+		{ "    Transfer", e->transfer, "ideal network's time, of the run: lost by data" },
 	};
-	char text[FORMAT_SIZE], time[FORMAT_SIZE], note[200];
+	char text[FORMAT_SIZE], time[FORMAT_SIZE], note[240];
 
 	if (!e->threads)
 		return;
-	snprintf(note, sizeof(note),
-		 "  (as POP defines them, of the %zu threads that have to do with others, in the %s that were "
-		 "observed between the runtime's start and its end)",
-		 (size_t)e->threads, format_time(time, e->time));
+	snprintf(
+		note, sizeof(note),
+		"  (100%%: nothing is lost there; as POP defines them, of the %zu threads that have to do with others, in the %s that were "
+		"observed between the runtime's start and its end)",
+		(size_t)e->threads, format_time(time, e->time));
 	printer_heading(p, note);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		fprintf(p->out, "  %-20s %6s  %s\n", rows[i].name, share(text, rows[i].value), rows[i].means);

@@ -66,7 +66,7 @@ static const char *hot_place(const struct report *r, uint32_t event, uint64_t to
 			continue;
 		if (!total || r->sites[i].total < total / 2)
 			break;
-		snprintf(buffer, size, ", most of it called from %s",
+		snprintf(buffer, size, ", %s of it called from %s", r->sites[i].total < total ? "most" : "all",
 			 site_label(r->d, r->sites[i].site, label, sizeof(label)));
 		return buffer;
 	}

@@ -203,14 +203,15 @@ static void explain_confidence(const struct printer *p, const struct finding *f)
 	const struct basis *basis = basis_of(f);
 	const char *test = test_of(f);
 	double level = level_of(f), missing = percent(p->r->calls - p->r->delivered, p->r->calls);
-	char text[800], by_chance[60] = "", unseen[100] = "";
+	char text[800], by_chance[100] = "", unseen[100] = "";
 
 	if (level > 0)
-		snprintf(by_chance, sizeof(by_chance), "; by chance with a probability of at most %.2g", level);
+		snprintf(by_chance, sizeof(by_chance),
+			 "; where there is nothing, chance alone passes that in at most %.2g %% of cases", 100 * level);
 	if (p->r->calls > p->r->delivered)
 		snprintf(unseen, sizeof(unseen), "; %.1f %% of all calls are not on the timeline", missing);
-	snprintf(text, sizeof(text), "How sure: %s%s%s%s%s%s.", basis->how, test ? " (" : "", test ?: "",
-		 test ? ")" : "", by_chance, unseen);
+	snprintf(text, sizeof(text), "How sure: %s%s%s%s%s.", basis->how, test ? ". It is told where this holds: " : "",
+		 test ?: "", by_chance, unseen);
 	printer_paragraph(p, "", text);
 }
 

@@ -166,10 +166,13 @@ const char *report_together_text(const struct report *r, char *text, size_t room
 		      report_observed(r, run, sizeof(run)), format_time(time, gain), percent(gain, r->end - r->start));
 	format_time(sum, all);
 	if (apart > all / APART && at < room)
-		snprintf(text + at, room - at,
-			 gain < all ? ". That is less than the sum of what each gives, %s: they overlap."
-				    : ". That is more than the sum of what each gives, %s: one hides the other.",
-			 sum);
+		snprintf(
+			text + at, room - at,
+			gain < all
+				? ". That is less than the sum of what each gives, %s: they overlap."
+				: ". That is more than the sum of what each gives, %s: if only one is mended, the run waits for the "
+				  "other.",
+			sum);
 	else if (at < room)
 		snprintf(text + at, room - at, ": what each gives adds up.");
 	return text;

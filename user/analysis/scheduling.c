@@ -364,13 +364,13 @@ static int note_thread(struct noted *n, const struct report *r, uint32_t thread,
 }
 
 /* "ranks 0, 2 could run and had no CPU for 6 % of their time since their first calls (1.3 s in all" */
-static size_t put_noted(const struct noted *n, const struct report *r, char *text, size_t room)
+static size_t put_noted(const struct noted *n, const struct report *r, const char *when, char *text, size_t room)
 {
 	char label[LABEL_ROOM], time[FORMAT_SIZE];
 
 	return snprintf(text, room,
-			"%s could run and had no CPU for %.0f %% of their time since their first calls (%s in all",
-			people_label(r->d, &n->who, label, sizeof(label)), percent(n->ns, n->observed),
+			"%s could run and had no CPU%s for %.0f %% of their time since their first calls (%s in all",
+			people_label(r->d, &n->who, label, sizeof(label)), when, percent(n->ns, n->observed),
 			format_time(time, n->ns));
 }
 
@@ -378,23 +378,22 @@ static void put_note(const struct noted *n, const struct report *r, char *text, 
 {
 	const struct def_thread *most = &r->d->threads[n->most];
 	char worst[LABEL_ROOM], longest[FORMAT_SIZE], own[100];
-	size_t at = put_noted(n, r, text, room);
+	size_t at = put_noted(n, r, ", while they did not wait for others anyway,", text, room);
 
 	at = at < room ? at : room;
-	snprintf(
-		text + at, room - at,
-		"; the most: %s, %.0f %%, %s%s). That is no finding, as it is less than %s; but by that they are late, "
-		"and calls that wait for them long, for no fault of the code.",
-		thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
-		format_time(longest, n->longest), own_text(r, own, sizeof(own)),
-		scheduling_is_held_up(r, n->most) ? "half a second of each of them"
-						  : "10 % of the time of each of them");
+	snprintf(text + at, room - at,
+		 "; the most: %s, %.0f %%, %s%s). That is a finding only from %s on; but by that they are late, "
+		 "and calls that wait for them long, for no fault of the code.",
+		 thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
+		 format_time(longest, n->longest), own_text(r, own, sizeof(own)),
+		 scheduling_is_held_up(r, n->most) ? "half a second of one of them"
+						   : "10 % of the time of one of them");
 }
 
 /* They only look whether those that they wait for have come. */
 static void put_excused(const struct noted *n, const struct report *r, char *text, size_t room)
 {
-	size_t at = put_noted(n, r, text, room);
+	size_t at = put_noted(n, r, "", text, room);
 
 	at = at < room ? at : room;
 	snprintf(text + at, room - at,
