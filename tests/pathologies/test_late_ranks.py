@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One rank comes late to its calls: gaspbpf names it, what it did meanwhile, where, and who waited how long."""
+import json
+import signal
+import time
+
 import pytest
 
 import gaspbpf
@@ -65,3 +69,26 @@ def test_the_report_at_the_end_has_it_too(job, observe):
     assert rank_of[report["delays"]["causes"][0]["tid"]] == WHO
     finding, *_ = (finding for finding in report["findings"] if finding["kind"] == "delay")
     assert rank_of[finding["tid"]] == WHO and finding["gain_ns"] > 0
+
+
+def test_who_does_not_want_to_wait_for_it(job, observe, tmp_path):
+    """^C again while gaspbpf looks who waits for whom: the report has all the rest, and the recording all of it."""
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", RANKS, PROGRAM, "--pattern", BARRIER, "--who", WHO]
+    work = job([*command, "--us", US], ranks=RANKS, env=truth.ENVIRONMENT).wait_ready()
+    recording = tmp_path / "run.gasp"
+    watcher = observe("-p", work.process.pid, "-o", recording)
+    work.work()
+    while watcher.process.poll() is None:
+        watcher.process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    status, out, errors = watcher.finish()
+    assert status == 0 and "failed" not in errors, errors
+    assert work.end() == 0, work.output()
+    words = " ".join(out.split())
+    said = f"Interrupted: who waits for whom was not looked for. The recording has it: gaspbpf report {recording}"
+    assert said in words and "is outside of calls" not in words and "Wait states" not in words
+    told = json.loads(gaspbpf.run("report", "--json", recording).stdout)
+    barriers, = (event for event in told["events"] if event["name"] == "GASP_MPI_BARRIER")
+    assert f"GASP_MPI_BARRIER {barriers['calls']:,} " in words
+    rank_of = {thread["tid"]: thread["rank"] for thread in told["threads"]}
+    assert rank_of[next(one["tid"] for one in told["findings"] if one["kind"] == "delay")] == WHO

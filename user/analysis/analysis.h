@@ -110,6 +110,7 @@ struct made_analysis {
 	bool asked; /* by its name */
 	bool made;
 	bool chosen; /* as a section: reporter_choose() */
+	bool late;   /* begun by reporter_relate() */
 };
 
 #define ANALYSES_MOST 64 /* probe_facts.told has a bit for each */
@@ -121,7 +122,6 @@ struct reporter {
 	struct recording *recording; /* NULL: live */
 	struct relations *relations; /* of it; NULL: there is none */
 	char *note;                  /* reporter_note(); NULL: none */
-	bool ended_live;             /* reporter_relate() */
 	struct made_analysis *all;   /* in the order of the table */
 	size_t count;
 	bool some; /* only those that were chosen are told */

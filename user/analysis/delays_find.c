@@ -55,7 +55,9 @@ void delay_place(const struct delays *s, const struct delay *delay, enum place_i
 /* Where nobody else does the same, it is not known how quick it could be. */
 static const char *condition(const struct others *others)
 {
-	return others->threads ? "were it as quick there as the others" : "did that take no time at all";
+	return !others->threads       ? "did that take no time at all"
+	       : others->threads == 1 ? "were it as quick there as the other one"
+				      : "were it as quick there as the others";
 }
 
 /* How long it takes each time, and the others; and whether it worked all that time. */
@@ -68,8 +70,9 @@ static void how_long(const struct delays *s, const struct delay *delay, const st
 
 	*text = '\0';
 	if (others->threads && delay->times)
-		at = snprintf(text, room, ", %s each time on average (the others: %s),",
-			      format_time(its, delay->lasted / delay->times), format_time(theirs, others->mean));
+		at = snprintf(text, room, ", %s each time on average (the other%s: %s),",
+			      format_time(its, delay->lasted / delay->times), others->threads == 1 ? " one" : "s",
+			      format_time(theirs, others->mean));
 	if (delay->deed.doing == DOING_WORK && *on_processor(thread, delay->lasted, running, sizeof(running)))
 		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
 }

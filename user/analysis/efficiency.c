@@ -42,8 +42,7 @@ static void print(void *state, const struct printer *p)
 		{ "Parallel efficiency", e->parallel, "work of all threads, of all their time" },
 		{ "  Load balance", e->load_balance, "mean work, of the most: lost by uneven work" },
 		{ "  Communication", e->communication, "the most work of one, of the run: lost in calls" },
-		{ "    Serialisation", e->serialisation,
-		  "the same on an ideal network: lost by waiting" },
+		{ "    Serialisation", e->serialisation, "the same on an ideal network: lost by waiting" },
 		{ "    Transfer", e->transfer, "ideal network's time, of the run: lost by data" },
 	};
 	char text[FORMAT_SIZE], time[FORMAT_SIZE], note[240];

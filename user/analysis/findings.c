@@ -396,6 +396,7 @@ static int find(void *state, struct report *r)
 static void print_findings(void *state, const struct printer *p)
 {
 	const struct report *r = p->r;
+	bool interrupted = r->simulation_error == -ECANCELED;
 	char text[TOGETHER_ROOM];
 
 	bool any = r->profile->spans || (r->d->run.only_sums && r->calls);
@@ -424,10 +425,10 @@ static void print_findings(void *state, const struct printer *p)
 	if (*report_together_text(r, text, sizeof(text)))
 		printer_paragraph(p, "", text);
 	if (r->simulation_error) {
-		snprintf(
-			text, sizeof(text),
-			"What some of these would give is not known: a simulation of the run without them failed (%s).",
-			strerror(-r->simulation_error));
+		snprintf(text, sizeof(text),
+			 "What some of these would give is not known: a simulation of the run without them %s%s%s.",
+			 interrupted ? "was interrupted" : "failed (",
+			 interrupted ? "" : strerror(-r->simulation_error), interrupted ? "" : ")");
 		printer_paragraph(p, "", text);
 	}
 	if (r->note)

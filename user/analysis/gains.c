@@ -21,7 +21,9 @@ static bool has_simulated(struct report *r, int error)
 {
 	if (error && !r->simulation_error) {
 		r->simulation_error = error;
-		log_warn("a simulation failed (%s): what some findings would give is not known", strerror(-error));
+		if (error != -ECANCELED)
+			log_warn("a simulation failed (%s): what some findings would give is not known",
+				 strerror(-error));
 	}
 	return !error;
 }

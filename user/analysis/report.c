@@ -23,9 +23,7 @@
 #include "util/json.h"
 #include "util/log.h"
 
-/* Somebody waits for the report at the end of an observation. */
-#define SIMULATED_LIVE 500000
-#define SIMULATED_LATER 5000000
+#define SIMULATED 5000000 /* calls */
 
 /* --- which --------------------------------------------------------------- */
 
@@ -374,24 +372,45 @@ bool report_wants_order(const struct definitions *d)
 	return relations_possible(d);
 }
 
+/* They have seen a part only, which nobody is to take for the whole. */
+static void forget_late(struct reporter *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct made_analysis *one = &r->all[i];
+
+		if (!one->late)
+			continue;
+		if (one->made && one->is->free)
+			one->is->free(one->state);
+		one->state = NULL;
+		one->made = false;
+	}
+	relations_free(r->relations);
+	r->relations = NULL;
+	r->recording = NULL;
+}
+
 int reporter_relate(struct reporter *r, struct recording *recording)
 {
 	const struct definitions *d = recording_definitions(recording);
 	int error = 0;
 
 	r->recording = recording;
-	r->ended_live = true;
 	for (size_t i = 0; i < r->count && !error; i++) {
 		struct made_analysis *one = &r->all[i];
 
 		if (one->made || !is_wanted(r, one) || !is_possible(one, d, true))
 			continue;
-		one->made = true;
+		one->made = one->late = true;
 		error = one->is->begin ? one->is->begin(&one->state, d) : 0;
 	}
 	if (!error)
 		error = read_relations(r, recording);
-	return error ? error : read_events(r, recording); /* faster where it has been read before */
+	if (!error)
+		error = read_events(r, recording); /* faster where it has been read before */
+	if (error == -ECANCELED)
+		forget_late(r);
+	return error;
 }
 
 int reporter_note(struct reporter *r, const char *text)
@@ -422,7 +441,7 @@ int reporter_finish(struct reporter *r)
 	r->report.relations = r->relations;
 	r->report.note = r->note;
 	r->report.grouping = &r->grouping;
-	r->report.simulates = r->ended_live ? SIMULATED_LIVE : SIMULATED_LATER;
+	r->report.simulates = SIMULATED;
 	error = end_all(r, false);
 	return error ? error : end_all(r, true);
 }

@@ -58,7 +58,7 @@ bool reporter_would_relate(const struct reporter *reporter);
 bool report_wants_order(const struct definitions *d);
 /*
  * After all was fed live: a recording of the same run, for the analyses that need one. It must stay open until all is
- * printed. 0 or -errno.
+ * printed. 0 or -errno; -ECANCELED where its reading was ended (recording_watch()): then the report is as without it.
  */
 int reporter_relate(struct reporter *reporter, struct recording *recording);
 /* What the reader must know of the findings, in a sentence. 0 or -ENOMEM. */

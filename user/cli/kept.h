@@ -11,7 +11,7 @@
  * A recording in memory of at most KEPT_CALLS calls (about 6 bytes each); where there are more, none. Nothing is kept
  * as long as no call is observed that could wait for another thread.
  */
-#define KEPT_CALLS 2000000
+#define KEPT_CALLS 5000000
 
 struct kept_calls {
 	struct recording_writer *writer; /* NULL: not begun, or given up */

@@ -2,12 +2,16 @@
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/outputs.h"
+#include "cli/report_progress.h"
 #include "util/log.h"
+
+#define RELATED_CALLS 20000000 /* of a recording: half a minute to a minute */
 
 static bool has_suffix(const char *path, const char *suffix)
 {
@@ -201,32 +205,44 @@ static int find_calls(struct outputs *outputs)
 		return outputs->keeps ? kept_finish(&outputs->kept) : -ENODATA;
 	if (outputs->error)
 		return outputs->error;
-	return reporter_calls(outputs->reporter) > KEPT_CALLS ? -E2BIG : 0;
+	return reporter_calls(outputs->reporter) > RELATED_CALLS ? -E2BIG : 0;
 }
 
-int outputs_relate(struct outputs *outputs)
+/* Who waits for whom is in no part of the report: why, and what to do. */
+static int note_unrelated(struct outputs *outputs, const char *why)
+{
+	const char *path = outputs->recording;
+	char text[PATH_MAX + 200];
+
+	snprintf(text, sizeof(text), "%s: who waits for whom was not looked for. %s: gaspbpf report %s", why,
+		 path ? "The recording has it" : "Observe a shorter time, or with -o run.gasp, and then",
+		 path ? log_safe(path) : "run.gasp");
+	return reporter_note(outputs->reporter, text);
+}
+
+int outputs_relate(struct outputs *outputs, bool quiet, int signals)
 {
 	int fd = outputs->recording_fd >= 0 ? outputs->recording_fd : outputs->kept.fd;
 	int error = find_calls(outputs);
-	char text[200];
+	struct report_progress progress;
+	char why[50];
 
 	if (error == -E2BIG) {
-		snprintf(
-			text, sizeof(text),
-			"More than %u million calls: who waits for whom was not looked for. Observe a shorter time, or "
-			"with -o run.gasp, and then: gaspbpf report run.gasp",
-			KEPT_CALLS / 1000000);
-		return reporter_note(outputs->reporter, text);
+		snprintf(why, sizeof(why), "More than %u million calls",
+			 (outputs->recording_fd >= 0 ? RELATED_CALLS : KEPT_CALLS) / 1000000);
+		return note_unrelated(outputs, why);
 	}
 	if (error || !reporter_would_relate(outputs->reporter)) /* nobody waits, or it was said */
 		return 0;
 	error = recording_open_fd(&outputs->related, fd, outputs->recording ?: "calls kept in memory");
 	if (error)
 		return 0; /* said */
-	log_status("looking who waits for whom");
+	report_progress_begin(&progress, outputs->related, quiet, signals);
 	error = reporter_relate(outputs->reporter, outputs->related);
-	log_status("%s", "");
-	return error;
+	if (!error)
+		error = reporter_finish(outputs->reporter);
+	report_progress_end(outputs->related);
+	return error == -ECANCELED ? note_unrelated(outputs, "Interrupted") : error;
 }
 
 static void close_output(const struct outputs *outputs, const char *path, int fd, bool created)

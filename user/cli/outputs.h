@@ -59,8 +59,11 @@ int outputs_connect(struct outputs *outputs, const struct definitions *d, struct
 void outputs_flush(struct outputs *outputs);
 /* Ends the recording and writes the exports. 0 or the first -errno. */
 int outputs_finish(struct outputs *outputs, struct definitions *d);
-/* Lets the report look into what was recorded: who waited for whom. Before it is printed. 0 or -errno. */
-int outputs_relate(struct outputs *outputs);
+/*
+ * Lets the report look into what was recorded: who waited for whom. Before it is printed. signals: a signalfd; what
+ * comes there ends it, and the report is without it. 0 or -errno.
+ */
+int outputs_relate(struct outputs *outputs, bool quiet, int signals);
 void outputs_free(struct outputs *outputs);
 
 #endif

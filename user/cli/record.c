@@ -600,7 +600,7 @@ static int run(struct watch *w, int *status)
 	control_close(job->control);
 	job->control = NULL;
 	if (!w->part)
-		err = outputs_relate(w->outputs) ?: print_report(w) ?: err;
+		err = outputs_relate(w->outputs, o->quiet, w->signals) ?: print_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	*status = job_status(job);
 	close(w->signals);

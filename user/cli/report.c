@@ -297,8 +297,7 @@ static int read_all(struct reporter *reporter, struct recording *recording, cons
 	struct report_progress progress;
 	int error;
 
-	if (!o->quiet)
-		report_progress_begin(&progress, recording);
+	report_progress_begin(&progress, recording, o->quiet, -1);
 	error = reporter_read(reporter, recording);
 	if (!error)
 		error = reporter_finish(reporter);

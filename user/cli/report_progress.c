@@ -7,6 +7,7 @@
  */
 #include "cli/report_progress.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -30,10 +31,10 @@ static const char *time_left(char *text, uint64_t ns)
 	return text;
 }
 
-static void watch(void *context, uint64_t at, uint64_t size)
+static void show(struct report_progress *p, uint64_t at, uint64_t size)
 {
-	struct report_progress *p = context;
 	uint64_t now = clock_monotonic();
+	const char *skip = p->signals < 0 ? "" : "; ^C: a report without who waits for whom";
 	char all[FORMAT_SIZE], left[FORMAT_SIZE], pass[FORMAT_SIZE] = "";
 
 	if (!p->pass || at < p->at) {
@@ -49,16 +50,27 @@ static void watch(void *context, uint64_t at, uint64_t size)
 	if (p->pass > 1)
 		snprintf(pass, sizeof(pass), " (pass %u)", p->pass);
 	if (at > size / 50)
-		log_status("reading%s: %u %% of %s, %s left", pass, (unsigned)(100.0 * at / size),
+		log_status("reading%s: %u %% of %s, %s left%s", pass, (unsigned)(100.0 * at / size),
 			   format_bytes(all, size),
-			   time_left(left, (uint64_t)((double)(now - p->began) / at * (size - at))));
+			   time_left(left, (uint64_t)((double)(now - p->began) / at * (size - at))), skip);
 	else
-		log_status("reading%s: %u %% of %s", pass, (unsigned)(100.0 * at / size), format_bytes(all, size));
+		log_status("reading%s: %u %% of %s%s", pass, (unsigned)(100.0 * at / size), format_bytes(all, size),
+			   skip);
 }
 
-void report_progress_begin(struct report_progress *progress, struct recording *recording)
+static bool watch(void *context, uint64_t at, uint64_t size)
 {
-	*progress = (struct report_progress){ 0 };
+	struct report_progress *p = context;
+	struct pollfd stop = { .fd = p->signals, .events = POLLIN };
+
+	if (!p->quiet)
+		show(p, at, size);
+	return p->signals < 0 || poll(&stop, 1, 0) < 1;
+}
+
+void report_progress_begin(struct report_progress *progress, struct recording *recording, bool quiet, int signals)
+{
+	*progress = (struct report_progress){ .quiet = quiet, .signals = signals };
 	recording_watch(recording, watch, progress);
 }
 

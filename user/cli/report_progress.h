@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report_progress.h - how far the reading of a long recording is, and what ^C does meanwhile. Private to
- * user/cli/report*.c.
+ * report_progress.h - how far the reading of a long recording is, and what ^C does meanwhile. Private to user/cli.
  */
 #ifndef GASPBPF_REPORT_PROGRESS_H
 #define GASPBPF_REPORT_PROGRESS_H
@@ -12,11 +11,16 @@ struct report_progress {
 	uint64_t began, shown; /* ns: the present pass, and when the line was last written */
 	uint64_t at;           /* bytes: how far it was last */
 	unsigned pass;
+	bool quiet;
+	int signals;
 };
 
-/* From now on the terminal on standard error, if it is one, says how far the recording has been read. progress must
- * outlive the reading. */
-void report_progress_begin(struct report_progress *progress, struct recording *recording);
+/*
+ * From now on the terminal on standard error, if it is one, says how far the recording has been read, unless quiet.
+ * signals: a signalfd; where there is something to be read from it, the reading ends with -ECANCELED (-1: none).
+ * progress must outlive the reading.
+ */
+void report_progress_begin(struct report_progress *progress, struct recording *recording, bool quiet, int signals);
 /* The line goes away, before anything is printed. */
 void report_progress_end(struct recording *recording);
 

@@ -289,9 +289,10 @@ static int choose(struct reporter *reporter, unsigned extras)
 	return error;
 }
 
-static void show_progress(void *context, uint64_t at, uint64_t size)
+static bool show_progress(void *context, uint64_t at, uint64_t size)
 {
 	output_progress(context, at, size);
+	return true;
 }
 
 static int read_all(struct found *f, struct reporter *reporter, struct recording *whole)

@@ -77,9 +77,10 @@ static int put_gap(void *context, const struct definitions *d, const struct gap 
 	return 0;
 }
 
-static void put_progress(void *context, uint64_t at, uint64_t size)
+static bool put_progress(void *context, uint64_t at, uint64_t size)
 {
 	output_progress(((struct table *)context)->out, at, size);
+	return true;
 }
 
 /* --- beside the table ---------------------------------------------------------------- */

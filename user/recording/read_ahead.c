@@ -115,7 +115,8 @@ int read_ahead_chunk(struct read_ahead *a, size_t index, struct recording_chunk 
 	struct turn *turn = turn_of(a, index);
 	bool there;
 
-	reader_tell_watcher(a->recording, index);
+	if (!reader_goes_on(a->recording, index))
+		return -ECANCELED;
 	pthread_mutex_lock(&a->lock);
 	a->returned = index;
 	pthread_cond_signal(&a->changed);

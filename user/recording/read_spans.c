@@ -22,19 +22,16 @@ void recording_watch(struct recording *r, recording_watch_fn watch, void *contex
 	r->watcher = context;
 }
 
-void reader_tell_watcher(struct recording *r, size_t index)
+bool reader_goes_on(struct recording *r, size_t index)
 {
-	if (r->watch)
-		r->watch(r->watcher, r->places[index].chunk.at, r->size);
+	return !r->watch || r->watch(r->watcher, r->places[index].chunk.at, r->size);
 }
 
 const char *records_begin(struct recording *r, size_t index, struct records *records)
 {
 	const uint8_t *raw;
-	const char *wrong;
+	const char *wrong = reader_load_spans(r, index, &raw);
 
-	reader_tell_watcher(r, index);
-	wrong = reader_load_spans(r, index, &raw);
 	if (wrong)
 		return wrong;
 	*records = (struct records){
@@ -157,11 +154,14 @@ int recording_read(struct recording *r, const struct span_sink *sink)
 
 	for (i = 0; i < r->nplaces; i++) {
 		struct records records = { 0 };
-		const char *wrong = records_begin(r, i, &records);
 		struct floor floor = floor_begin(r, i);
 		bool some = false, left_out;
+		const char *wrong;
 		int error = 0;
 
+		if (!reader_goes_on(r, i))
+			return -ECANCELED;
+		wrong = records_begin(r, i, &records);
 		while (!wrong && !error && (records.nspans || records.ngaps)) {
 			struct span *span = &batch.spans[batch.count];
 
@@ -282,6 +282,8 @@ int recording_read_chunk(struct recording *r, size_t index, struct recording_chu
 		log_error("%s: cannot be read: out of memory: free some memory", log_safe(r->name));
 		return -ENOMEM;
 	}
+	if (!reader_goes_on(r, index))
+		return -ECANCELED;
 	wrong = records_begin(r, index, &records);
 	span = r->packed;
 	while (!wrong && (records.nspans || records.ngaps)) {

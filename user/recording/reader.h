@@ -85,8 +85,8 @@ const char *reader_load_spans(struct recording *r, size_t index, const uint8_t *
 /* read_spans.c */
 /* Is this call not to be handed on? */
 bool reader_leaves_out(const struct recording *r, uint32_t thread, uint64_t start, uint64_t end);
-/* Whoever watches the reading is told where it is. */
-void reader_tell_watcher(struct recording *r, size_t index);
+/* Whoever watches the reading is told where it is. False: it is to end. */
+bool reader_goes_on(struct recording *r, size_t index);
 const char *records_begin(struct recording *r, size_t index, struct records *records);
 enum record records_next(struct recording *r, struct records *records, struct span *span, struct gap *gap,
 			 const char **wrong);

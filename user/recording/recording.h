@@ -560,9 +560,9 @@ void recording_rewind(struct recording *recording);
 /* Closes the file until a chunk is read from it (by recording_next()): thousands may be open. Of one that was opened by
  * its path. */
 void recording_rest(struct recording *recording);
-/* Whenever spans are read from now on, here or chunk by chunk, watch is told at which byte of how many. A file may be
- * read several times. NULL: nobody is told. */
-typedef void (*recording_watch_fn)(void *context, uint64_t at, uint64_t size);
+/* Whenever spans are read from now on, here or chunk by chunk, watch is told at which byte of how many, and says
+ * whether the reading goes on: else it ends with -ECANCELED. A file may be read several times. NULL: nobody is told. */
+typedef bool (*recording_watch_fn)(void *context, uint64_t at, uint64_t size);
 void recording_watch(struct recording *recording, recording_watch_fn watch, void *context);
 
 /*
