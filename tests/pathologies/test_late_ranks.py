@@ -12,7 +12,7 @@ import truth
 
 PROGRAM = gaspbpf.WORKLOADS / "pathology" / "mpi_openmpi"
 RANKS, WHO, US = 4, 1, 4000
-BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL = range(8)
+BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL, HALO, HALO_AGAIN = range(10)
 
 
 def run(job, observe, tmp_path, pattern, *options, us=US):
@@ -27,8 +27,8 @@ def others():
 @pytest.mark.parametrize("pattern, state, victims", [
     (BARRIER, "wait_at_barrier", others()), (ALLREDUCE, "wait_at_nxn", others()), (LATE_SENDER, "late_sender", [2]),
     (LATE_RECEIVER, "late_receiver", [2]), (BROADCAST, "late_broadcast", others()), (REDUCE, "early_reduce", [2]),
-    (WAITALL, "late_sender", [2])],
-    ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall"])
+    (WAITALL, "late_sender", [2]), (HALO, "late_sender", [0, 2]), (HALO_AGAIN, "late_sender", [0, 2])],
+    ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall", "halo", "halo again"])
 def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     seen = run(job, observe, tmp_path, pattern)
     all_meet = pattern in (BARRIER, ALLREDUCE, REDUCE)
@@ -42,6 +42,7 @@ def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     for victim in victims:
         assert pathologies.near(cause["waiting"][victim], waited[victim])
         assert seen.state(state, victim, WHO) >= 0.9 * waited[victim]
+    assert seen.alone() == 0
     if not seen.has_its_processor(WHO):
         return
     finding = seen.findings("delay")[0]

@@ -60,6 +60,10 @@ class Run:
                    if (pair["state"], self.rank_of[pair["waiting"]["tid"]], self.rank_of[pair["for"]["tid"]])
                    == (state, waiting, awaited))
 
+    def alone(self):
+        """Sends and receives whose other side is not known."""
+        return self.report["wait_states"]["unmatched"]
+
     def findings(self, *kinds):
         return [finding for finding in self.report["findings"] if not kinds or finding["kind"] in kinds]
 

@@ -77,6 +77,51 @@ bool fact_number(const struct facts *facts, enum want want, const struct span *s
 	return answer_number(&facts->answers, want, &sent, number);
 }
 
+/*
+ * The rank of the model's peer.nobody. What a recording has of it are values without a name: 0 bytes, where the peer is
+ * that rank. Those of one file's functions have the same, and not all functions have such a value.
+ */
+static bool tells_of_nobody(const struct def_probe *probe, int64_t *nobody)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++) {
+		const struct value *v = &probe->values[i];
+
+		if (v->meaning == MEANING_BYTES && !value_is_shown(v) && v->valid_count == 32 &&
+		    v->valid_equals == (uint32_t)-v->number) {
+			*nobody = -v->number;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* 0 or -ENOMEM. */
+static int learn_nobody(struct sim *sim)
+{
+	size_t nimages = sim->d->nimages;
+	struct nobody {
+		bool known;
+		int64_t rank;
+	} *of = calloc(nimages + 1, sizeof(*of));
+
+	if (!of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sim->d->nprobes; i++) {
+		const struct def_probe *probe = &sim->d->probes[i];
+
+		if (probe->image < nimages && !of[probe->image].known)
+			of[probe->image].known = tells_of_nobody(probe, &of[probe->image].rank);
+	}
+	for (uint32_t i = 0; i < sim->d->nprobes; i++) {
+		const struct nobody *nobody = &of[sim->d->probes[i].image < nimages ? sim->d->probes[i].image : nimages];
+
+		sim->facts[i].has_nobody = nobody->known;
+		sim->facts[i].nobody = nobody->rank;
+	}
+	free(of);
+	return 0;
+}
+
 bool fact_is_nobody(const struct facts *facts, enum want want, const struct span *span)
 {
 	bool returned = span_returned(span);
@@ -86,7 +131,7 @@ bool fact_is_nobody(const struct facts *facts, enum want want, const struct span
 		struct value_reading r = value_read(v, span->words, span->nwords, span->unread, returned);
 
 		if (r.known)
-			return r.none;
+			return r.none || (facts->has_nobody && r.number == facts->nobody);
 	}
 	return false;
 }
@@ -407,6 +452,8 @@ int facts_open(struct sim *sim)
 		error = number_functions(sim, &events, &models, model);
 	for (uint32_t i = 0; i < sim->d->nprobes && !error; i++)
 		error = learn_probe(sim, i, &model[sim->facts[i].model]);
+	if (!error)
+		error = learn_nobody(sim);
 	names_free(events);
 	names_free(models);
 	free(model);

@@ -408,7 +408,7 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 	bool came = false, tag_came = false, known = posted(op->facts, WANT_PEER_IN, span, &peer, &came);
 	struct told_comm comm;
 
-	if ((peer < 0 && came) || (!known && fact_is_nobody(op->facts, WANT_PEER_IN, span)))
+	if ((peer < 0 && came) || ((!known || peer < 0) && fact_is_nobody(op->facts, WANT_PEER_IN, span)))
 		return 0;
 	comm = groups_comm(sim, op->facts, span);
 	if (known && peer >= 0)

@@ -80,6 +80,8 @@ struct facts {
 	enum signal signal;
 	uint32_t func, model;
 	uint32_t fence; /* enum cpf_one_sided_kind */
+	bool has_nobody;
+	int64_t nobody; /* the rank with which nothing is moved */
 	struct answers answers;
 	struct payload_plan *payload;
 };

@@ -82,7 +82,7 @@ int persistent_describe(struct sim *sim, const struct op *op, const struct span 
 	what->members = comm.members;
 	what->comm = comm.number;
 	what->tag = (int32_t)tag;
-	what->nobody = is_send ? !known || peer < 0 : !known && fact_is_nobody(facts, WANT_PEER_IN, span);
+	what->nobody = is_send ? !known || peer < 0 : (!known || peer < 0) && fact_is_nobody(facts, WANT_PEER_IN, span);
 	what->partner = known && peer >= 0 ? groups_process(sim, process, &comm, peer) : NO_INDEX;
 	what->foreign = known && peer >= 0 && what->partner == NO_INDEX;
 	return 0;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum pattern { BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL };
+enum pattern { BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL, HALO, HALO_AGAIN };
 
 static struct job job = { .name = "pathology_mpi", .rounds = 30 };
 static long pattern, also_pattern, also_who = -1, also_us = 3000, burst;
@@ -39,6 +39,38 @@ static void exchange_with_neighbours(struct late_member *m)
 	CALL(MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, 2, MPI_COMM_WORLD, &requests[0]));
 	MPI_Isend(&value, 1, MPI_INT, (rank + 1) % size, 2, MPI_COMM_WORLD, &requests[1]);
 	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+/* On a line, whose ends have one neighbour only: with the other one, MPI_PROC_NULL, nothing is exchanged. */
+static void exchange_halo(struct late_member *m)
+{
+	int before = rank ? rank - 1 : MPI_PROC_NULL, next = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, in[2];
+	MPI_Request requests[4];
+
+	CALL(MPI_Irecv(&in[0], 1, MPI_INT, before, 0, MPI_COMM_WORLD, &requests[0]));
+	MPI_Irecv(&in[1], 1, MPI_INT, next, 0, MPI_COMM_WORLD, &requests[1]);
+	MPI_Isend(&value, 1, MPI_INT, before, 0, MPI_COMM_WORLD, &requests[2]);
+	MPI_Isend(&value, 1, MPI_INT, next, 0, MPI_COMM_WORLD, &requests[3]);
+	MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+}
+
+/* The same by requests that are described once. */
+static void exchange_halo_again(struct late_member *m)
+{
+	int before = rank ? rank - 1 : MPI_PROC_NULL, next = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
+	static MPI_Request requests[4];
+	static int in[2];
+	static bool described;
+
+	if (!described) {
+		MPI_Recv_init(&in[0], 1, MPI_INT, before, 0, MPI_COMM_WORLD, &requests[0]);
+		MPI_Recv_init(&in[1], 1, MPI_INT, next, 0, MPI_COMM_WORLD, &requests[1]);
+		MPI_Send_init(&value, 1, MPI_INT, before, 0, MPI_COMM_WORLD, &requests[2]);
+		MPI_Send_init(&value, 1, MPI_INT, next, 0, MPI_COMM_WORLD, &requests[3]);
+		described = true;
+	}
+	CALL(MPI_Startall(4, requests));
+	MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
 }
 
 static __attribute__((noinline)) void meet(struct late_member *m, enum pattern kind, int who)
@@ -75,6 +107,12 @@ static __attribute__((noinline)) void meet(struct late_member *m, enum pattern k
 		break;
 	case WAITALL:
 		exchange_with_neighbours(m);
+		break;
+	case HALO:
+		exchange_halo(m);
+		break;
+	case HALO_AGAIN:
+		exchange_halo_again(m);
 		break;
 	}
 	__asm__ volatile("" : : : "memory"); /* calls, not jumps */
