@@ -61,8 +61,8 @@ def test_the_slow_job_is_told_what_is_wrong_with_it(followed):
         return
     assert "small messages" in said
     assert [one["rank"] for one in found["delay"]["culprits"]] == [1]
-    assert f"after heat.c:{line_of('MPI_Recv(')}, before heat.c:{line_of('MPI_Allreduce(')} in step" in \
-        found["delay"]["text"]
+    assert f"after GASP_MPI_RECV at heat.c:{line_of('MPI_Recv(')}, before GASP_MPI_ALLREDUCE at " \
+        f"heat.c:{line_of('MPI_Allreduce(')} in step" in found["delay"]["text"]
 
 
 def test_the_late_one_computes_for_longer(followed):

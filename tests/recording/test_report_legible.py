@@ -70,9 +70,9 @@ def test_a_cpu_is_lacking_now_and_then(tmp_path, queued, noted, starved):
     ranks = composed.ranks(3) + "".join(scheduled(tid, ns) for tid, ns in enumerate(queued, 1))
     recording = composed.compose(tmp_path / "run.gasp", ranks + f"end {10 * S}\n")
     text = words(shown(recording, "--section", "threads"))
-    note = "ranks 0, 2 could run and had no CPU, while they did not wait for others anyway, for 6 % of their time " \
+    note = "ranks 0, 2 could run and had no CPU, while not waiting for others anyway, for 6 % of their time " \
            "since their first calls (1.300 s in all; the most: rank 0, 8 %, 800.0 ms). That is a finding only from " \
-           "10 % of the time of one of them on"
+           "10 % of the time of a thread on"
     assert (note in text) == noted and ("That is a finding only" in text) == noted
     assert any(finding["kind"] == "starved" for finding in told(recording)["findings"]) == starved
 

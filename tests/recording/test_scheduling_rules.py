@@ -160,7 +160,7 @@ def test_who_only_asks_again_and_again_loses_nothing(tmp_path, run, queued, lost
     assert (starved(seen) is not None) == (lost >= 0.5)
     assert any(finding["kind"] == "delay" and finding["tid"] == 2 for finding in seen["findings"])
     text = " ".join(gaspbpf.run("report", recording, "--section", "threads").stdout.split())
-    assert ("rank 0 could run and had no CPU for 40 % of their time" in text and "that is no finding" in text) == (
+    assert ("rank 0 could run and had no CPU for 40 % of its time" in text and "that is no finding" in text) == (
         not lost)
     alone = json.loads(gaspbpf.run("report", recording, "--section", "scheduling", "--json").stdout)
     assert alone["scheduling"] == seen["scheduling"]

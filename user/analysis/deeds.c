@@ -172,6 +172,13 @@ static const char *at_event(const struct definitions *d, const struct called *ca
 	return text;
 }
 
+/* Where both are called at one line. */
+static bool is_same_event(const struct definitions *d, const struct called *a, const struct called *b)
+{
+	return a->site == NO_INDEX || b->site == NO_INDEX ||
+	       !strcmp(d->probes[a->probe].event ?: "", d->probes[b->probe].event ?: "");
+}
+
 void deed_place(const struct definitions *d, const struct deed *deed, const struct called *also, size_t nalso,
 		enum place_in in, char *text, size_t room)
 {
@@ -194,6 +201,10 @@ void deed_place(const struct definitions *d, const struct deed *deed, const stru
 		snprintf(text, room, "before %s%s", entered, before);
 	else if (deed->before.probe == NO_INDEX)
 		snprintf(text, room, "after %s%s", left, after);
+	else if (!strcmp(after, before) && !nalso && !is_same_event(d, &deed->after, &deed->before))
+		snprintf(text, room, "from %s to %s at %s",
+			 event_label(&d->probes[deed->after.probe], false, left, sizeof(left)),
+			 event_label(&d->probes[deed->before.probe], false, entered, sizeof(entered)), before);
 	else if (!strcmp(after, before) && !nalso)
 		snprintf(text, room, "from one %s%s to the next", entered, before);
 	else

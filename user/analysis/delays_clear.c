@@ -26,7 +26,7 @@
 #define AS_OFTEN 4         /* what is only alike is compared where it is done a quarter as often ... */
 #define AS_LONG 10         /* ... and takes a tenth as long: else it is another work */
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
-#define WORTH "; the waiting is worth 3 equal waits or is rare, and it is not time without a processor"
+#define WORTH "; the waiting is no single accident, and is not for want of a processor"
 #define EXPLAINED 0.8 /* of what it took longer */
 
 double delay_variance(double times, double lasted, double squares)

@@ -55,9 +55,26 @@ void delay_place(const struct delays *s, const struct delay *delay, enum place_i
 /* Where nobody else does the same, it is not known how quick it could be. */
 static const char *condition(const struct others *others)
 {
-	return !others->threads       ? "did that take no time at all"
-	       : others->threads == 1 ? "were it as quick there as the other one"
-				      : "were it as quick there as the others";
+	if (!others->threads)
+		return "did that take no time at all";
+	if (others->only_alike)
+		return "were it as quick as that";
+	return others->threads == 1 ? "were it as quick there as the other one"
+				    : "were it as quick there as the others";
+}
+
+/* "the others: 1.3 ms": how long it takes them; or what they do that is only alike. */
+static const char *others_text(const struct others *others, char *text, size_t room)
+{
+	bool one = others->threads == 1;
+	char mean[FORMAT_SIZE];
+
+	format_time(mean, others->mean);
+	if (others->only_alike)
+		snprintf(text, room, "what %s instead: %s", one ? "the other one does" : "the others do", mean);
+	else
+		snprintf(text, room, "the other%s: %s", one ? " one" : "s", mean);
+	return text;
 }
 
 /* How long it takes each time, and the others; and whether it worked all that time. */
@@ -65,14 +82,14 @@ static void how_long(const struct delays *s, const struct delay *delay, const st
 		     size_t room)
 {
 	const struct def_thread *thread = &s->d->threads[delay->deed.thread];
-	char its[FORMAT_SIZE], theirs[FORMAT_SIZE], running[ON_PROCESSOR_ROOM];
+	char its[FORMAT_SIZE], theirs[40 + FORMAT_SIZE], running[ON_PROCESSOR_ROOM];
 	size_t at = 0;
 
 	*text = '\0';
 	if (others->threads && delay->times)
-		at = snprintf(text, room, ", %s each time on average (the other%s: %s),",
-			      format_time(its, delay->lasted / delay->times), others->threads == 1 ? " one" : "s",
-			      format_time(theirs, others->mean));
+		at = snprintf(text, room, ", %s each time on average (%s),",
+			      format_time(its, delay->lasted / delay->times),
+			      others_text(others, theirs, sizeof(theirs)));
 	if (delay->deed.doing == DOING_WORK && *on_processor(thread, delay->lasted, running, sizeof(running)))
 		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
 }

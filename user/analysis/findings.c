@@ -17,6 +17,7 @@
 #include "analysis/gains.h"
 #include "analysis/only_sums.h"
 #include "analysis/printer.h"
+#include "analysis/probe_cost.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -66,7 +67,8 @@ static const char *hot_place(const struct report *r, uint32_t event, uint64_t to
 			continue;
 		if (!total || r->sites[i].total < total / 2)
 			break;
-		snprintf(buffer, size, ", %s of it called from %s", r->sites[i].total < total ? "most" : "all",
+		snprintf(buffer, size, ", %s of it called from %s",
+			 r->sites[i].total < total - total / 1000 ? "most" : "all",
 			 site_label(r->d, r->sites[i].site, label, sizeof(label)));
 		return buffer;
 	}
@@ -335,16 +337,16 @@ static int find_unmodelled(struct report *r)
 	return error;
 }
 
-/* Causes come first, then what shows that there is one (a wait that overlaps nothing may be for somebody who is late),
- * then what is odd or not seen. */
+/* Where observing takes so much that all else may come from it, that comes first. Then causes, then what shows that
+ * there is one (a wait that overlaps nothing may be for somebody who is late), then what is odd or not seen. */
 static unsigned tier(const struct finding *finding)
 {
-	return !strcmp(finding->kind, UNMODELLED)     ? 3
-	       : !strcmp(finding->kind, "unreturned") ? 2
-	       : !strcmp(finding->kind, "probe_cost") ? 2
-	       : !strcmp(finding->kind, "no_overlap") ? 1
-	       : !strcmp(finding->kind, "hot_event")  ? 1
-						      : 0;
+	return !strcmp(finding->kind, UNMODELLED)     ? 4
+	       : !strcmp(finding->kind, "unreturned") ? 3
+	       : !strcmp(finding->kind, "probe_cost") ? (probe_cost_is_in_all(finding) ? 0 : 3)
+	       : !strcmp(finding->kind, "no_overlap") ? 2
+	       : !strcmp(finding->kind, "hot_event")  ? 2
+						      : 1;
 }
 
 static uint64_t gives(const struct finding *finding)

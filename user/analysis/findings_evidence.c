@@ -24,6 +24,7 @@ struct basis {
 	double level;  /* probability that it is told where there is nothing; 0: it is no matter of chance */
 	bool suffers;  /* its thread is the one that it happens to, not the one that causes it */
 	bool not_time; /* its weight is no part of the threads' time that is gone */
+	bool at_place; /* it is of one place, where its event's calls are at others, too */
 };
 
 #define THREE_ERRORS 0.0027 /* of a normal distribution, both sides */
@@ -65,9 +66,11 @@ static const struct basis bases[] = {
 	{ .kind = "team_wait", .how = "measured", .test = "a tenth of the threads' time" },
 	{ .kind = "uneven_region",
 	  .how = "measured",
+	  .at_place = true,
 	  .test = "even shares would give 1 % of the run, and the mean of the work is 10 % less than the longest" },
 	{ .kind = "short_regions",
 	  .how = "measured",
+	  .at_place = true,
 	  .test = "met 100 times, and half of its time, 1 % of the run, is not in its longest shares, nor in probes" },
 	{ .kind = "small_chunks",
 	  .how = "measured",
@@ -135,7 +138,7 @@ static struct finding_regularity regularity_of(const struct report *r, const str
 {
 	const struct tally *tally = f->event != NO_INDEX ? &r->by_event[f->event] : NULL;
 
-	if (f->regularity.what || !tally || !tally->timed || basis_of(f)->not_time)
+	if (f->regularity.what || !tally || !tally->timed || basis_of(f)->not_time || basis_of(f)->at_place)
 		return f->regularity;
 	return (struct finding_regularity){ .what = "calls of its event",
 					    .times = tally->timed,

@@ -14,7 +14,7 @@
 #include "util/json.h"
 #include "util/log.h"
 
-#define APART 20 /* one in so many: as much more or less than their sum is worth a word */
+#define APART 100 /* one in so many: as much more or less than their sum is worth a word */
 
 /* A simulation that fails is no reason to have no report. */
 static bool has_simulated(struct report *r, int error)

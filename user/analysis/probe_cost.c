@@ -20,6 +20,7 @@
 #define MUCH 10              /* percent of a thread's time */
 #define MUCH_OF_RUN 25       /* percent of the time in which it ran, */
 #define LEAST 3              /* if it is so many of all its time */
+#define IN_ALL 40            /* percent of a thread's time: all findings may come from it */
 #define SURE_NS 100000000ULL /* the kernel counts its time by ticks: less says nothing */
 
 uint64_t probe_cost_of(const struct report_thread *t)
@@ -44,7 +45,9 @@ const char *probe_cost_of_run(const struct probe_cost *cost, const char *before,
 	*text = '\0';
 	if (cost->ran && cost->cost)
 		snprintf(text, room, "%s%.*f %% of the time in which %s ran", before,
-			 percent(cost->cost, cost->ran) < 1 ? 2 : 0,
+			 percent(cost->cost, cost->ran) < 1    ? 2
+			 : percent(cost->cost, cost->ran) < 10 ? 1
+							       : 0,
 			 cost->cost < cost->ran ? percent(cost->cost, cost->ran) : 100.0,
 			 cost->threads == 1 ? "it" : "they");
 	return text;
@@ -85,44 +88,75 @@ int probe_cost_warning(const struct report *r, char *text, size_t room)
 	return error;
 }
 
-/* The event whose calls took most of it; NULL: no price is known. */
-static const struct report_event *dearest(const struct report *r)
+bool probe_cost_is_in_all(const struct finding *finding)
+{
+	return finding->percent >= IN_ALL;
+}
+
+static uint64_t cost_of_event(const struct report *r, const struct report_event *event)
+{
+	return event->tally.calls * r->d->probes[r->profile->events[event->event].probe].cost_ns;
+}
+
+/* The event whose calls took most of it, but for this one; NULL: no price is known. */
+static const struct report_event *dearest(const struct report *r, const struct report_event *but)
 {
 	const struct report_event *found = NULL;
-	uint64_t most = 0;
 
 	for (size_t i = 0; i < r->nevents; i++) {
-		const struct event_state *event = &r->profile->events[r->events[i].event];
-		uint64_t took = r->events[i].tally.calls * r->d->probes[event->probe].cost_ns;
+		const struct report_event *event = &r->events[i];
 
-		if (took <= most)
-			continue;
-		most = took;
-		found = &r->events[i];
+		if (event != but && cost_of_event(r, event) > (found ? cost_of_event(r, found) : 0))
+			found = event;
 	}
 	return found;
+}
+
+/* "14 calls of GASP_MPI_SEND" */
+static size_t put_calls(const struct report *r, const struct report_event *event, char *text, size_t room)
+{
+	char calls[FORMAT_SIZE];
+
+	return snprintf(text, room, "%s calls of %s", format_count(calls, event->tally.calls),
+			r->d->probes[r->profile->events[event->event].probe].event);
+}
+
+/* ", most of it at 14 calls of GASP_MPI_SEND and 13 calls of GASP_MPI_RECV": the second where it took half as much. */
+static const char *most_text(const struct report *r, char *text, size_t room)
+{
+	const struct report_event *first = dearest(r, NULL), *second = first ? dearest(r, first) : NULL;
+	size_t at;
+
+	*text = '\0';
+	if (!first)
+		return text;
+	at = snprintf(text, room, ", most of it at ");
+	at += put_calls(r, first, text + at, room - at);
+	if (second && cost_of_event(r, second) >= cost_of_event(r, first) / 2 && at + 5 < room) {
+		at += snprintf(text + at, room - at, " and ");
+		put_calls(r, second, text + at, room - at);
+	}
+	return text;
 }
 
 static int tell(struct report *r, struct finding *finding, const struct probe_cost *all,
 		const struct report_thread *worst)
 {
-	const struct report_event *event = dearest(r);
-	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], calls[FORMAT_SIZE], of_run[80],
-		most[2 * LABEL_ROOM] = "", worst_text[LABEL_ROOM + 50] = "";
+	char label[LABEL_ROOM], people[LABEL_ROOM], time[FORMAT_SIZE], of_run[80], most[2 * LABEL_ROOM],
+		worst_text[LABEL_ROOM + 50] = "";
 
-	if (event)
-		snprintf(most, sizeof(most), ", most of it at %s calls of %s", format_count(calls, event->tally.calls),
-			 r->d->probes[r->profile->events[event->event].probe].event);
 	if (all->threads > 1)
 		snprintf(worst_text, sizeof(worst_text), " in all; the most: %s, %.0f %%",
 			 thread_label(r->d, worst->thread, label, sizeof(label)), finding->percent);
 	return report_add_finding(
 		r, finding,
 		"gaspbpf's own probes take %.0f %% of the time of %s%s (%s %s%s)%s: so much slower does it run, and "
-		"calls that are short look longer than they are%s",
+		"calls that are short look longer than they are%s%s",
 		percent(all->cost, all->wall), people_label(r->d, finding->victims, people, sizeof(people)),
 		probe_cost_of_run(all, " and ", of_run, sizeof(of_run)),
-		all->cost < all->estimated ? "at most" : "about", format_time(time, all->cost), worst_text, most,
+		all->cost < all->estimated ? "at most" : "about", format_time(time, all->cost), worst_text,
+		most_text(r, most, sizeof(most)),
+		probe_cost_is_in_all(finding) ? ", so what else is found may come from that" : "",
 		r->d->run.budget ? "" : "; --max-overhead 2% keeps it below that");
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct finding;
 struct report;
 struct report_thread;
 
@@ -28,6 +29,9 @@ uint64_t probe_cost_of(const struct report_thread *thread);
 void probe_cost_add(struct probe_cost *cost, const struct report *r, const struct report_thread *thread);
 /* "", " and 85 % of the time in which they ran", with whatever stands for " and "; into text, which is returned. */
 const char *probe_cost_of_run(const struct probe_cost *cost, const char *before, char *text, size_t room);
+
+/* Did observing take so much that what else is found may come from it? Of a finding of kind probe_cost. */
+bool probe_cost_is_in_all(const struct finding *finding);
 
 /*
  * That probes took much of some threads' time, which is in the figures of a section, in a sentence; "": they did not.

@@ -366,28 +366,33 @@ static int note_thread(struct noted *n, const struct report *r, uint32_t thread,
 /* "ranks 0, 2 could run and had no CPU for 6 % of their time since their first calls (1.3 s in all" */
 static size_t put_noted(const struct noted *n, const struct report *r, const char *when, char *text, size_t room)
 {
+	bool one = people_count(&n->who) == 1;
 	char label[LABEL_ROOM], time[FORMAT_SIZE];
 
-	return snprintf(text, room,
-			"%s could run and had no CPU%s for %.0f %% of their time since their first calls (%s in all",
+	return snprintf(text, room, "%s could run and had no CPU%s for %.0f %% of %s (%s%s",
 			people_label(r->d, &n->who, label, sizeof(label)), when, percent(n->ns, n->observed),
-			format_time(time, n->ns));
+			one ? "its time since its first call" : "their time since their first calls",
+			format_time(time, n->ns), one ? "" : " in all");
 }
 
 static void put_note(const struct noted *n, const struct report *r, char *text, size_t room)
 {
 	const struct def_thread *most = &r->d->threads[n->most];
-	char worst[LABEL_ROOM], longest[FORMAT_SIZE], own[100];
-	size_t at = put_noted(n, r, ", while they did not wait for others anyway,", text, room);
+	bool one = people_count(&n->who) == 1;
+	char worst[LABEL_ROOM], longest[FORMAT_SIZE], own[100], of_most[LABEL_ROOM + FORMAT_SIZE + 40] = "";
+	size_t at = put_noted(n, r, ", while not waiting for others anyway,", text, room);
 
 	at = at < room ? at : room;
+	if (!one)
+		snprintf(of_most, sizeof(of_most), "; the most: %s, %.0f %%, %s",
+			 thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
+			 format_time(longest, n->longest));
 	snprintf(text + at, room - at,
-		 "; the most: %s, %.0f %%, %s%s). That is a finding only from %s on; but by that they are late, "
-		 "and calls that wait for them long, for no fault of the code.",
-		 thread_label(r->d, n->most, worst, sizeof(worst)), percent(n->longest, most->observed),
-		 format_time(longest, n->longest), own_text(r, own, sizeof(own)),
-		 scheduling_is_held_up(r, n->most) ? "half a second of one of them"
-						   : "10 % of the time of one of them");
+		 "%s%s). That is a finding only from %s of a thread on; but by that %s late, and calls that wait for "
+		 "%s long, for no fault of the code.",
+		 of_most, own_text(r, own, sizeof(own)),
+		 scheduling_is_held_up(r, n->most) ? "half a second" : "10 % of the time", one ? "it is" : "they are",
+		 one ? "it" : "them");
 }
 
 /* They only look whether those that they wait for have come. */

@@ -113,7 +113,8 @@ static int learn_nobody(struct sim *sim)
 			of[probe->image].known = tells_of_nobody(probe, &of[probe->image].rank);
 	}
 	for (uint32_t i = 0; i < sim->d->nprobes; i++) {
-		const struct nobody *nobody = &of[sim->d->probes[i].image < nimages ? sim->d->probes[i].image : nimages];
+		const struct nobody *nobody =
+			&of[sim->d->probes[i].image < nimages ? sim->d->probes[i].image : nimages];
 
 		sim->facts[i].has_nobody = nobody->known;
 		sim->facts[i].nobody = nobody->rank;
