@@ -53,7 +53,7 @@ function gainOf(finding, run) {
       h('b', {}, `${time(gain)} (${part(gain, run)} of ${WATCHED})`),
       kind === 'critical_path'
         ? ' shorter, if that took a tenth less; simulated'
-        : ' shorter; simulated: the run again, without it',
+        : ' shorter; simulated, under the condition that the text above names',
     ];
   if (most >= 0.95 * run) return ['not told: all that is known is that it is no more than the run'];
   if (confidence?.gain === 'bounded' && most)
@@ -232,7 +232,7 @@ function measured(finding, report, people) {
     return (
       `others waited ${time(waited(row))} for it` +
       (row.waits ? `, in ${several(row.waits, 'wait')}` : '') +
-      (others.length ? `, and at most ${time(Math.max(...others))} for each of those` : '')
+      (others.length ? `, and ${time(Math.max(...others))} at most for any other that does the same` : '')
     );
   }
   if (kind === 'outlier_iterations' && evidence?.most_ns) {

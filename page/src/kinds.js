@@ -142,7 +142,7 @@ const rests = {
 /** What the report's tests mean, where they are short. */
 const meaning = [
   [
-    '; the waiting is worth 3 equal waits or is rare, and it is not time without a processor',
+    '; the waiting is no single accident, and is not for want of a processor',
     ', and that is no single accident: the waiting is spread over at least 3 waits of about one length (or: it does ' +
       'this less than 10 times, and nobody else does); and it did not merely lack a CPU',
   ],

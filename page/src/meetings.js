@@ -23,6 +23,16 @@ function habit(group, m) {
   return often(group, m) >= 1.5 ? 'mostly' : often(group, m) <= 0.5 ? 'seldom' : 'in turn';
 }
 
+const MUCH = 0.75; // of all that is waited
+
+/** For whom nearly all is waited, though another one is last more often. */
+function awaited(people, group) {
+  const [most] = [...group.members].sort((a, b) => b.others_wait_ns - a.others_wait_ns);
+  return most && most.others_wait_ns > MUCH * group.others_wait_ns
+    ? `; ${part(most.others_wait_ns, group.others_wait_ns, 0)} of the waiting is for ${people.thread(most)}`
+    : '';
+}
+
 /** Who comes last, and in what part of the meetings. */
 function lastOf(people, group) {
   const late = group.members.filter(({ persistent }) => persistent);
@@ -31,7 +41,8 @@ function lastOf(people, group) {
   const [most] = [...group.members].sort((a, b) => b.last - a.last);
   if (!most) return null;
   const named = `${people.thread(most)} in ${part(most.last, most.meetings, 0)}`;
-  return habit(group, most) === 'mostly' ? `mostly ${named}` : `by turns; most often ${named}`;
+  if (habit(group, most) === 'mostly') return `mostly ${named}`;
+  return `by turns; most often ${named}${awaited(people, group)}`;
 }
 
 const names = (people, group) => `${group.event}, ${several(group.members.length, 'member')}`;

@@ -215,8 +215,9 @@ const looks = {
   },
 
   /** Of the picture of sizes: how many bars there are that are 5 pixels high and more. */
-  bars: (page) =>
-    page.$eval('#communication .chart canvas', (canvas) => {
+  async bars(page) {
+    await page.waitForSelector('#communication .chart canvas'); // it is drawn when its place has its size
+    return page.$eval('#communication .chart canvas', (canvas) => {
       const { width, height } = canvas;
       const dots = canvas.getContext('2d').getImageData(0, 0, width, height).data;
       const name = getComputedStyle(document.documentElement).getPropertyValue('--group-data').trim();
@@ -230,7 +231,8 @@ const looks = {
         before = high >= 5;
       }
       return bars;
-    }),
+    });
+  },
 
   /** Each table as CSV. */
   async csv(page) {

@@ -28,7 +28,8 @@ def others():
     (BARRIER, "wait_at_barrier", others()), (ALLREDUCE, "wait_at_nxn", others()), (LATE_SENDER, "late_sender", [2]),
     (LATE_RECEIVER, "late_receiver", [2]), (BROADCAST, "late_broadcast", others()), (REDUCE, "early_reduce", [2]),
     (WAITALL, "late_sender", [2]), (HALO, "late_sender", [0, 2]), (HALO_AGAIN, "late_sender", [0, 2])],
-    ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall", "halo", "halo again"])
+    ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall", "halo",
+         "halo again"])
 def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     seen = run(job, observe, tmp_path, pattern)
     all_meet = pattern in (BARRIER, ALLREDUCE, REDUCE)

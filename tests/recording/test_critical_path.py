@@ -140,7 +140,8 @@ def test_serial_code_is_a_finding(tmp_path):
     finding, = findings(seen, "critical_path")
     assert not findings(seen, "delay")
     assert finding["tid"] == 1 and finding["gain_ns"] == 38
-    assert "rank 0 is outside of calls (after GASP_MPI_SEND, before GASP_MPI_BARRIER at master.c:1 in work)" in finding["text"]
+    assert ("rank 0 is outside of calls (after GASP_MPI_SEND, before GASP_MPI_BARRIER at master.c:1 in work)" in
+            finding["text"])
 
 
 def test_none_where_it_would_give_little(tmp_path):

@@ -10,8 +10,8 @@ import gaspbpf
 pytestmark = pytest.mark.files
 
 LATE = ("rank 1 is outside of calls (after GASP_MPI_RECV, before GASP_MPI_BARRIER), 150 ns each time on average (what "
-        "the other one does instead: 90 ns), while rank 0 waits for it: 71 ns in all, 11.5 % of all threads' time; were "
-        "it as quick as that, the 310 ns observed would be 60 ns (19.4 %) shorter")
+        "the other one does instead: 90 ns), while rank 0 waits for it: 71 ns in all, 11.5 % of all threads' time; "
+        "were it as quick as that, the 310 ns observed would be 60 ns (19.4 %) shorter")
 
 
 @pytest.fixture

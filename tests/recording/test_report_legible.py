@@ -446,6 +446,21 @@ def test_so_little_is_not_measured(tmp_path):
     assert "probe_cost" not in [finding["kind"] for finding in told(recording)["findings"]]
 
 
+def test_what_may_all_come_from_observing_is_told_after_that(tmp_path):
+    """From 40 % of a thread's time on: before what is waited for; else behind it."""
+    comes = {1: 1, 2: 2, 3: 400_000_000}
+    late = "".join(composed.call(tid, at * S + comes[tid], at * S + 410_000_000 + tid, "MPI_Barrier",
+                                 **{"comm.id": 0, "comm.rank": tid - 1}) for at in range(1, 9) for tid in (1, 2, 3))
+    for cost, first in (3.9, "delay"), (4, "probe_cost"):
+        recording = composed.compose(
+            tmp_path / "run.gasp", composed.ranks(3) + late + f"cost 2 {int(cost * S)} {5 * S}\nend {10 * S}\n")
+        findings = told(recording)["findings"]
+        assert {"delay", "probe_cost"} <= {finding["kind"] for finding in findings}
+        assert findings[0]["kind"] == first
+        cost, = (finding for finding in findings if finding["kind"] == "probe_cost")
+        assert ("so what else is found may come from that" in cost["text"]) == (first == "probe_cost")
+
+
 @pytest.mark.parametrize("cost, said, share", [
     (1.2, "Probes took about 1.200 s of these threads' time, 12.0% of it and 24 % of the time in which it ran "
           "(estimated from the price of a call). These threads spent 2.000 s in the kernel in all (measured): the "
