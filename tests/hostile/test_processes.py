@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	}
 }
 """
-# It becomes itself, as fast as it can, by its path: by /proc/self/exe it would be called "exe", and nobody chooses that.
+# It becomes itself, as fast as it can, by its path: by /proc/self/exe it would be called "exe", which none chooses.
 EXEC = r"""
 #include <unistd.h>
 void shmem_barrier_all(int);
