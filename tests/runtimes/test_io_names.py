@@ -31,6 +31,8 @@ def compare(report, told, folder):
     """Each file is what Linux says, or what the call was given; how many of each."""
     rows = rows_of(report, folder)
     by = collections.Counter()
+    whole = [row["file"] for row in report["files"] if row["named_by"] in ("linux", "call")]
+    assert len(whole) == len(set(whole)), "one row a file, whoever told its name"
     for file in told:
         names = [(file["path"], "linux"), (file["path"], "call")]
         if file["given"] != file["path"] and file["given"] != "same":

@@ -200,13 +200,19 @@ static bool has_places(const struct file_row *row)
 	return row->is.placed && (!path || is_by(path, TEXT_RELATIVE) || (is_by(path, "/") && !is_by(path, "/dev/")));
 }
 
+/* The same whoever told it: Linux of one opening, the call of another. */
+static const char *whole_name(const char *path)
+{
+	return is_by(path, TEXT_GIVEN) ? path + strlen(TEXT_GIVEN) : path;
+}
+
 static int by_path(const void *left, const void *right)
 {
 	const struct file_row *a = left, *b = right;
 
 	if (!a->path != !b->path)
 		return a->path ? -1 : 1;
-	return a->path ? strcmp(a->path, b->path) : 0;
+	return a->path ? strcmp(whole_name(a->path), whole_name(b->path)) : 0;
 }
 
 static int by_path_and_process(const void *left, const void *right)
@@ -246,6 +252,8 @@ static size_t join(struct file_row *rows, size_t count, int (*compare)(const voi
 		if (kept && !compare(&rows[kept - 1], &rows[i])) {
 			add_figures(&rows[kept - 1].is, &rows[i].is);
 			rows[kept - 1].processes++;
+			if (is_by(rows[kept - 1].path, TEXT_GIVEN))
+				rows[kept - 1].path = rows[i].path;
 		} else {
 			rows[kept++] = rows[i];
 		}
