@@ -30,6 +30,7 @@ def observed(job, observe, tmp_path, *options, program="contention", model="pthr
     report = json.loads(result.stdout)
     assert report["loss"]["lost"] == 0
     truth, = team.truths()
+    truth["queued_ns"] = sum(thread["run_queue_ns"] or 0 for thread in report["threads"])
     return report["locks"], [one for one in report["findings"] if one["kind"] in KINDS], truth
 
 
@@ -70,8 +71,9 @@ def test_attempts_again_and_again(job, observe, tmp_path):
     told, findings, truth = observed(job, observe, tmp_path, "--what", "1")
     one = told["classes"][0]
     assert one["failed"] == total(truth, "failed")
-    # An attempt more than 1 ms after the last one is no spinning: on a busy machine there are some.
-    assert 0.7 * total(truth, "spin_ns") <= one["spin_ns"] <= 1.1 * total(truth, "spin_ns")
+    # An attempt more than 1 ms after the last one is no spinning: on a busy machine there are some, and where a thread
+    # loses its processor between its own look at the clock and the call, it has counted that.
+    assert 0.9 * total(truth, "spin_ns") - truth["queued_ns"] <= one["spin_ns"] <= 1.1 * total(truth, "spin_ns")
     finding, = (one for one in findings if one["kind"] == "failed_tries")
     assert line_of("tries") in finding["text"] and line_of("holds") in finding["text"]
 

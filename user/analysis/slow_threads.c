@@ -116,12 +116,18 @@ static int name_slow_thread(struct report *r, const struct member *team, size_t 
 		.weight = (others - team[0].mean) * row->tally.timed * (count - 1),
 	};
 
+	thread_label_on_node(r->d, row->thread, label, sizeof(label));
+	report_event_label(r, row->event, event, sizeof(event));
+	format_time(it, team[0].mean);
+	format_time(they, others);
+	if (count == 2)
+		return report_add_finding(
+			r, &finding,
+			"%s: the other one waits for it in %s: it waits %s a call, the other one %s (mean)", label,
+			event, it, they);
 	return report_add_finding(r, &finding,
-				  "%s: the others wait for it in %s: it waits %s a call, "
-				  "the other %zu wait %s (mean)",
-				  thread_label_on_node(r->d, row->thread, label, sizeof(label)),
-				  report_event_label(r, row->event, event, sizeof(event)),
-				  format_time(it, team[0].mean), count - 1, format_time(they, others));
+				  "%s: the others wait for it in %s: it waits %s a call, the other %zu wait %s (mean)",
+				  label, event, it, count - 1, they);
 }
 
 /* The members are sorted: is the first far from the rest, measured by how far the rest are from each other? */

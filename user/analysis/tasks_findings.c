@@ -398,7 +398,7 @@ static int look_for_slow(const struct tasks *s, struct report *r)
 {
 	struct slow worst = { 0 };
 	char kind[LABEL_ROOM], who[LABEL_ROOM], here[FORMAT_SIZE], there[FORMAT_SIZE], more[FORMAT_SIZE],
-		count[FORMAT_SIZE], gives[120], asleep[60];
+		count[FORMAT_SIZE], gives[120], asleep[60], others[40] = "worker";
 	const struct task_member *m;
 	uint64_t time;
 	bool sleeps;
@@ -422,17 +422,18 @@ static int look_for_slow(const struct tasks *s, struct report *r)
 							  .deviation = sample_deviation(&worst.cell->times),
 							  .least = worst.cell->least,
 							  .most = worst.cell->most };
+	if (worst.others.workers > 1)
+		snprintf(others, sizeof(others), "%zu workers", worst.others.workers);
 	sleeps = *scheduling_asleep(&s->d->threads[m->thread], worst.cell->total, "that", asleep, sizeof(asleep));
 	return report_add_finding(
 		r, &finding,
-		"%s runs tasks of %s in %s on average, the other %zu worker%s like it in %s: %s more in its %s tasks, "
+		"%s runs tasks of %s in %s on average, the other %s like it in %s: %s more in its %s tasks, "
 		"%.0f %% of its time%s%s%s",
 		thread_label(s->d, m->thread, who, sizeof(who)),
 		task_kind_label(s, &s->kinds[worst.cell->kind], kind, sizeof(kind)),
-		format_time(here, worst.cell->times.mean), worst.others.workers, plural(worst.others.workers),
-		format_time(there, worst.others.times.mean), format_time(more, finding.weight),
-		format_count(count, worst.cell->times.count), finding.percent, sleeps ? "; it is " : "",
-		sleeps ? asleep : "", would_give(r, finding.bound, gives, sizeof(gives)));
+		format_time(here, worst.cell->times.mean), others, format_time(there, worst.others.times.mean),
+		format_time(more, finding.weight), format_count(count, worst.cell->times.count), finding.percent,
+		sleeps ? "; it is " : "", sleeps ? asleep : "", would_give(r, finding.bound, gives, sizeof(gives)));
 }
 
 int tasks_tell(const struct tasks *s, struct report *r)
