@@ -220,6 +220,16 @@ function symptoms(finding) {
 /** How many of them say what they would give, in a figure. */
 const gains = (findings, run) => findings.filter((finding) => gainOf(finding, run)[0] instanceof Node).length;
 
+const IN_ALL = 40; // percent: the report then tells of it before all else
+
+/** What the probes may have to do with it. */
+function ofProbes({ kind }, report) {
+  const cost = report.findings.find((one) => one.kind === 'probe_cost');
+  return cost?.percent >= IN_ALL && kind !== 'probe_cost'
+    ? `; probes took ${percent(cost.percent)} of a thread's time: some or all of this may be theirs`
+    : '';
+}
+
 /** What was measured here, beside what a finding of the kind takes. */
 function measured(finding, report, people) {
   const { kind, evidence, severity_percent: severity, weight_ns: weight } = finding;
@@ -321,7 +331,7 @@ function card(app, people, finding, number, data) {
           )
         : null,
       fact('It would give', gainOf(finding, run)),
-      fact('How sure', surety(finding)[0], reported(finding, report, people)),
+      fact('How sure', surety(finding)[0] + ofProbes(finding, report), reported(finding, report, people)),
       finding.kind === 'small_messages' ? smallMessages(finding, report, people) : null,
       finding.kind === 'outlier_iterations' ? fact('What grew', grew(people, report, finding)) : null,
       regular(finding) ? fact('How regular', regular(finding)) : null,

@@ -190,7 +190,8 @@ export function surety({ kind, confidence }) {
   return [
     [
       rests[kind] ?? sure[how] ?? how,
-      p && `by chance with a probability of at most ${Number(p.toPrecision(2))}`,
+      p && `where there is nothing, chance alone passes the test in at most ${Number((100 * p).toPrecision(2))} % of cases`,
+      p && confidence.gain === 'simulated' && 'how far the gain is right is not known by that',
       unseen?.calls_not_on_timeline &&
         `${unseen.calls_not_on_timeline.toLocaleString('en-US')} calls are not on the timeline`,
       unseen?.windows && 'some calls were not seen (see What was not seen)',

@@ -293,6 +293,14 @@ def test_gains_that_are_not_told_are_not_said_to_overlap(tmp_path, kinds, said):
     assert ("is not known." in text.split("What next")[-1]) == said and (ADDED in text) == (kinds.count("delay") > 1)
 
 
+@pytest.mark.parametrize("percent", [39, 40])
+def test_what_may_come_from_the_probes_says_so(tmp_path, percent):
+    late, *_ = of_two_late_ones()["findings"]
+    cost = finding("probe_cost", "gaspbpf's own probes take much", gain_ns=None, percent=percent)
+    text = section(look(page_of(tmp_path, of_two_late_ones(findings=[cost, late], gains=None)), "words"), "findings")
+    assert text.count("of a thread's time: some or all of this may be theirs") == (percent == 40)
+
+
 def test_how_sure_a_lack_of_processors_is(two):
     """It rests on what the kernel says, and on no call."""
     text = section(two, "findings").split("3. Threads could run")[1].split("4. Waits")[0]
