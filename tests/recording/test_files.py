@@ -14,9 +14,9 @@ OF_FILE = -1 << 63  # what a descriptor's text is of (recording.h), as a signed 
 
 def rows(path, names):
     """Process 1 writes 10 bytes to each of these files, which it opens one after the other."""
-    text = "process 1 -1\nthread 1 1\n" + "".join(
-        f"text 1 {OF_FILE + fd} {name}\n" for fd, name in enumerate(names, 3)) + "".join(
-        composed.call(1, 100 * fd, 100 * fd + 50, "write", fd=fd, count=10, result=10) for fd in range(3, 3 + len(names)))
+    opened = dict(enumerate(names, 3))
+    text = "".join(["process 1 -1\nthread 1 1\n", *(f"text 1 {OF_FILE + fd} {name}\n" for fd, name in opened.items()),
+                    *(composed.call(1, 100 * fd, 100 * fd + 50, "write", fd=fd, count=10, result=10) for fd in opened)])
     recording = composed.compose(path, text)
     told = json.loads(gaspbpf.run("report", "--json", recording).stdout)["files"]
     return sorted((row["file"], row["named_by"], row["bytes_written"]) for row in told)
