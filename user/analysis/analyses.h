@@ -24,6 +24,7 @@
 	ROW(payload)                             \
 	ROW(threads)                             \
 	ROW(queued)                              \
+	ROW(vain)                                \
 	ROW(scheduling)                          \
 	ROW(by_thread)                           \
 	ROW(inner_by_thread) /* by_thread.c */   \

@@ -18,6 +18,7 @@
 #include "analysis/only_sums.h"
 #include "analysis/printer.h"
 #include "analysis/probe_cost.h"
+#include "analysis/vain.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -188,7 +189,8 @@ static bool waits_for_seen(const struct report *r, uint32_t event)
  * is known that it is seen of, it is that one's symptom, and the next one is looked at. */
 static int find_hot_event(struct report *r)
 {
-	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512], threads[2 * LABEL_ROOM + 100];
+	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512], threads[2 * LABEL_ROOM + 100],
+		vain[200];
 	int error;
 
 	for (size_t i = 0; i < r->nevents; i++) {
@@ -222,7 +224,7 @@ static int find_hot_event(struct report *r)
 				? "; that is once a run, and a smaller part of a longer one"
 			: waits_for_task(r, event) ? "; what it waits for makes no calls that were observed, so it is "
 						     "in no table"
-						   : "");
+						   : vain_text(r, event, vain, sizeof(vain)));
 		if (error || !findings_is_symptom(r, &r->findings[r->nfindings - 1]))
 			return error;
 		error = findings_fold(r);

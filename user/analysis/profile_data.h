@@ -295,7 +295,8 @@ struct report {
 	 * by definitions.queues[]. scheduling_lost() and scheduling_lost_in() read them. */
 	const uint64_t *queue_lost, *queue_lost_in;
 	size_t nqueue_lost, nqueue_lost_in;
-	bool causes_known; /* of all waiting it was looked for whom, and why that one is late (delays.c) */
+	const struct vain *vain; /* calls that found nothing (vain.h); NULL: not known */
+	bool causes_known;       /* of all waiting it was looked for whom, and why that one is late (delays.c) */
 };
 
 /*
