@@ -93,4 +93,4 @@ def test_who_does_not_want_to_wait_for_it(job, observe, tmp_path):
     barriers, = (event for event in told["events"] if event["name"] == "GASP_MPI_BARRIER")
     assert f"GASP_MPI_BARRIER {barriers['calls']:,} " in words
     rank_of = {thread["tid"]: thread["rank"] for thread in told["threads"]}
-    assert rank_of[next(one["tid"] for one in told["findings"] if one["kind"] == "delay")] == WHO
+    assert rank_of[told["delays"]["causes"][0]["tid"]] == WHO

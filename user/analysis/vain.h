@@ -10,7 +10,8 @@
 
 struct report;
 
-/* "; 340 of 350 calls found nothing: ...": of the event, where that is most of them; else "". Into text, which is returned.
+/* "; 340 of 350 calls found nothing: ...": of the event, where that is most of them; else "". Into text, which is
+ * returned.
  */
 const char *vain_text(const struct report *r, uint32_t event, char *text, size_t room);
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/outputs.h"
-#include "cli/report_progress.h"
 #include "util/log.h"
 
 #define RELATED_CALLS 20000000 /* of a recording: half a minute to a minute */
@@ -220,11 +219,10 @@ static int note_unrelated(struct outputs *outputs, const char *why)
 	return reporter_note(outputs->reporter, text);
 }
 
-int outputs_relate(struct outputs *outputs, bool quiet, int signals)
+int outputs_relate(struct outputs *outputs, struct report_progress *progress)
 {
 	int fd = outputs->recording_fd >= 0 ? outputs->recording_fd : outputs->kept.fd;
 	int error = find_calls(outputs);
-	struct report_progress progress;
 	char why[50];
 
 	if (error == -E2BIG) {
@@ -237,7 +235,7 @@ int outputs_relate(struct outputs *outputs, bool quiet, int signals)
 	error = recording_open_fd(&outputs->related, fd, outputs->recording ?: "calls kept in memory");
 	if (error)
 		return 0; /* said */
-	report_progress_begin(&progress, outputs->related, quiet, signals);
+	report_progress_begin(progress, outputs->related);
 	error = reporter_relate(outputs->reporter, outputs->related);
 	if (!error)
 		error = reporter_finish(outputs->reporter);

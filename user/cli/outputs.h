@@ -10,6 +10,7 @@
 #include "cli/archive.h"
 #include "cli/cli.h"
 #include "cli/kept.h"
+#include "cli/report_progress.h"
 #include "export/export.h"
 #include "util/files.h"
 
@@ -60,10 +61,10 @@ void outputs_flush(struct outputs *outputs);
 /* Ends the recording and writes the exports. 0 or the first -errno. */
 int outputs_finish(struct outputs *outputs, struct definitions *d);
 /*
- * Lets the report look into what was recorded: who waited for whom. Before it is printed. signals: a signalfd; what
- * comes there ends it, and the report is without it. 0 or -errno.
+ * Lets the report look into what was recorded: who waited for whom. Before it is printed. Where progress stops it, the
+ * report is without it. 0 or -errno.
  */
-int outputs_relate(struct outputs *outputs, bool quiet, int signals);
+int outputs_relate(struct outputs *outputs, struct report_progress *progress);
 void outputs_free(struct outputs *outputs);
 
 #endif

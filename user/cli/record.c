@@ -274,8 +274,9 @@ static bool is_of_job(struct watch *w, const struct signalfd_siginfo *info)
 }
 
 /* True when a signal asks to stop. */
-static bool read_signals(struct watch *w)
+static bool read_signals(void *context)
 {
+	struct watch *w = context;
 	struct signalfd_siginfo info;
 	bool stop = false;
 
@@ -421,6 +422,14 @@ static int print_report(struct watch *w)
 	if (!w->options->json && !w->options->quiet && !isatty(STDOUT_FILENO))
 		cost_say(w->job->capture, &w->job->definitions);
 	return err;
+}
+
+/* ^C, or whatever else would have ended the observation, ends the looking. */
+static int look_and_report(struct watch *w)
+{
+	struct report_progress progress = { .quiet = w->options->quiet, .stop = read_signals, .context = w };
+
+	return outputs_relate(w->outputs, &progress) ?: print_report(w);
 }
 
 static bool left_out(const struct job *job, size_t site)
@@ -600,7 +609,7 @@ static int run(struct watch *w, int *status)
 	control_close(job->control);
 	job->control = NULL;
 	if (!w->part)
-		err = outputs_relate(w->outputs, o->quiet, w->signals) ?: print_report(w) ?: err;
+		err = look_and_report(w) ?: err;
 	command_let_go(job, false); /* it may have ended meanwhile */
 	*status = job_status(job);
 	close(w->signals);

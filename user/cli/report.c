@@ -294,10 +294,10 @@ static int explain(struct reporter *reporter, const struct options *o)
 /* All that takes long; nothing is printed yet. */
 static int read_all(struct reporter *reporter, struct recording *recording, const struct options *o)
 {
-	struct report_progress progress;
+	struct report_progress progress = { .quiet = o->quiet };
 	int error;
 
-	report_progress_begin(&progress, recording, o->quiet, -1);
+	report_progress_begin(&progress, recording);
 	error = reporter_read(reporter, recording);
 	if (!error)
 		error = reporter_finish(reporter);

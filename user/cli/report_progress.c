@@ -7,7 +7,6 @@
  */
 #include "cli/report_progress.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -34,7 +33,7 @@ static const char *time_left(char *text, uint64_t ns)
 static void show(struct report_progress *p, uint64_t at, uint64_t size)
 {
 	uint64_t now = clock_monotonic();
-	const char *skip = p->signals < 0 ? "" : "; ^C: a report without who waits for whom";
+	const char *skip = !p->stop ? "" : "; ^C: a report without who waits for whom";
 	char all[FORMAT_SIZE], left[FORMAT_SIZE], pass[FORMAT_SIZE] = "";
 
 	if (!p->pass || at < p->at) {
@@ -61,16 +60,15 @@ static void show(struct report_progress *p, uint64_t at, uint64_t size)
 static bool watch(void *context, uint64_t at, uint64_t size)
 {
 	struct report_progress *p = context;
-	struct pollfd stop = { .fd = p->signals, .events = POLLIN };
 
 	if (!p->quiet)
 		show(p, at, size);
-	return p->signals < 0 || poll(&stop, 1, 0) < 1;
+	p->stopped = p->stopped || (p->stop && p->stop(p->context));
+	return !p->stopped;
 }
 
-void report_progress_begin(struct report_progress *progress, struct recording *recording, bool quiet, int signals)
+void report_progress_begin(struct report_progress *progress, struct recording *recording)
 {
-	*progress = (struct report_progress){ .quiet = quiet, .signals = signals };
 	recording_watch(recording, watch, progress);
 }
 

@@ -11,16 +11,17 @@ struct report_progress {
 	uint64_t began, shown; /* ns: the present pass, and when the line was last written */
 	uint64_t at;           /* bytes: how far it was last */
 	unsigned pass;
-	bool quiet;
-	int signals;
+	bool quiet, stopped;
+	bool (*stop)(void *context); /* NULL: nobody */
+	void *context;
 };
 
 /*
  * From now on the terminal on standard error, if it is one, says how far the recording has been read, unless quiet.
- * signals: a signalfd; where there is something to be read from it, the reading ends with -ECANCELED (-1: none).
- * progress must outlive the reading.
+ * Once stop() has said so, all reading ends with -ECANCELED. progress has quiet, stop and context, and must outlive the
+ * reading.
  */
-void report_progress_begin(struct report_progress *progress, struct recording *recording, bool quiet, int signals);
+void report_progress_begin(struct report_progress *progress, struct recording *recording);
 /* The line goes away, before anything is printed. */
 void report_progress_end(struct recording *recording);
 
