@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that ask whether something has come: that most of them found nothing is told where they take much of the time."""
+"""Calls that ask whether something has come: where they take much of the time, it is told how many found nothing."""
 import json
 
 import pytest
