@@ -5,7 +5,7 @@
  * Whoever asks again and again until it has come waits, in many short calls instead of one long one. No other analysis
  * sees that as a wait. So the finding that such calls take much of the time says how many of them found nothing.
  */
-#include "analysis/analysis.h"
+#include "analysis/analyses.h"
 #include "analysis/vain.h"
 
 #include <errno.h>
@@ -63,6 +63,11 @@ const char *vain_text(const struct report *r, uint32_t event, char *text, size_t
 	return text;
 }
 
+static bool serves(const struct analysis *is)
+{
+	return is == &analysis_findings;
+}
+
 static void forget(void *state)
 {
 	struct vain *s = state;
@@ -73,6 +78,7 @@ static void forget(void *state)
 
 const struct analysis analysis_vain = {
 	.name = "vain",
+	.serves = serves,
 	.roles = ROLE_BIT(ROLE_TEST),
 	.begin = begin,
 	.span = span,
