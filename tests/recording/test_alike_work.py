@@ -6,6 +6,7 @@ import random
 import pytest
 
 import composed
+import gaspbpf
 from composed import call, ranks, receive, send
 from waits import report
 
@@ -32,6 +33,20 @@ def pipeline(slow=2 * MS, uneven=0):
         free = [meets, passes, passes + busy[2]]
     text += "".join(call(tid, max(free) + 10, max(free) + 20, "MPI_Finalize") for tid in (1, 2, 3))
     return text, max(free) + 20
+
+
+def test_two_calls_of_one_line_are_told_apart(tmp_path):
+    """What is between a call and another one of the same line is not "from one to the next"."""
+    text = composed.ranks(2)
+    for at in range(0, 40_000_000, 1_000_000):
+        for tid, works in (1, 100_000), (2, 700_000):
+            text += composed.call(tid, at + 10, at + 1000, "MPI_Allreduce", site="job.c:9",
+                                  **{"comm.id": 0, "comm.rank": tid - 1})
+            text += composed.call(tid, at + 1000 + works, at + 701_500, "MPI_Barrier", site="job.c:9",
+                                  **{"comm.id": 0, "comm.rank": tid - 1})
+    recording = composed.compose(tmp_path / "run.gasp", text)
+    said = " ".join(gaspbpf.run("report", recording).stdout.split())
+    assert "(from GASP_MPI_ALLREDUCE to GASP_MPI_BARRIER at job.c:9 in work), 700.0 us each time" in said
 
 
 def test_the_last_stage_is_slow(tmp_path):

@@ -196,6 +196,7 @@ def test_a_thread_that_is_always_last(tmp_path):
 def test_one_after_the_other_is_last(tmp_path):
     _, (finding,) = report(tmp_path, threads(3) + rounds(21, by_turns))
     assert finding["kind"] == "uneven_region" and "tid" not in finding and "goes by turns" in finding["text"]
+    assert finding["evidence"]["what"] is None, "the event has other regions, too"
 
 
 @pytest.mark.parametrize("count, last, team, words", [

@@ -405,6 +405,15 @@ def test_what_observing_takes_is_a_finding(tmp_path):
     assert "--max-overhead" not in limited["text"], "it had a limit"
 
 
+@pytest.mark.parametrize("price, also", [(1000, True), (999, False)])
+def test_where_most_of_it_is_taken(tmp_path, price, also):
+    """The dearest event; and the next one where that takes half as much."""
+    receives = "".join(composed.receive(3, at * S // 2, at * S // 2 + 1000, 1) for at in range(2, 16))
+    _, (finding,) = observed_dearly(tmp_path, 1.5, 2, f"{receives}price MPI_Recv {price}\n")
+    most = "most of it at 14 calls of GASP_MPI_SEND" + " and 14 calls of GASP_MPI_RECV" * also
+    assert f"{most}: so much slower" in finding["text"]
+
+
 @pytest.mark.parametrize("cost, system", [(0.9, 2), (1.5, 1)])
 def test_little_cost_and_doubtful_cost_are_none(tmp_path, cost, system):
     """Of a thread that spent less than that in the kernel, the estimate is wrong."""
