@@ -104,3 +104,14 @@ def test_only_the_test_that_it_has_passed(tmp_path, text, test):
     others = {"nobody else does", "others wait for it 4 times", "it takes 5 %"} - {test[:len("nobody else does")]}
     assert sum(other in said for other in others) <= 1
     assert json.loads(report("--json", recording).stdout)["findings"][0]["confidence"]["test"].startswith(test)
+
+
+@pytest.mark.parametrize("elsewhere, said", [(50, "all"), (500, "most")])
+def test_how_much_of_it_is_called_from_one_place(tmp_path, elsewhere, said):
+    """A call that is in progress at the end, or one of a thousandth of the time, is no second place to look for."""
+    text = composed.ranks(2) + "".join(
+        composed.call(1, 2000 * at, 2000 * at + 1000, "MPI_Probe", site="job.c:9") for at in range(1, 101))
+    text += composed.call(1, 300_000, 300_000 + elsewhere, "MPI_Probe", site="job.c:10")
+    told = json.loads(report("--json", composed.compose(tmp_path / "run.gasp", text)).stdout)
+    hot, = (finding for finding in told["findings"] if finding["kind"] == "hot_event")
+    assert f", {said} of it called from job.c:9" in hot["text"]
