@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arch_test.c - all branches and addresses of real code are found by their bytes, as the disassembler has them; where
- * arguments travel; kinds of relocations; code that was changed.
+ * arguments travel; kinds of relocations; code that was changed;
+ * what instructions do is the same wherever they lie.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include "arch/arch.h"
 #include "arch/instruction.h"
 #include "arch/scan.h"
+#include "arch/steps.h"
 #include "arch/x86_64/x86_private.h"
 #include "target/target.h"
 
@@ -301,6 +303,50 @@ static void test_breakpoints_are_no_change_of_code(void **state)
 	assert_true(instructions_are_changed(file, memory, sizeof(file)));
 }
 
+/* --- steps ------------------------------------------------------------------- */
+
+/* The same, field by field: what lies between these may be anything. */
+static void assert_same_steps(const struct code_step *a, const struct code_step *b, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(a[i].address, b[i].address);
+		assert_int_equal(a[i].target, b[i].target);
+		assert_int_equal(a[i].value, b[i].value);
+		assert_int_equal(a[i].writes, b[i].writes);
+		assert_int_equal(a[i].flow, b[i].flow);
+		assert_int_equal(a[i].base, b[i].base);
+	}
+}
+
+static void test_steps_are_the_same_wherever_the_code_lies(void **state)
+{
+	const uint8_t code[] = {
+		0x48, 0x8d, 0x3d, 0x10, 0x00, 0x00, 0x00, /* lea 16(%rip), %rdi */
+		0x8b, 0x35, 0x10, 0x00, 0x00, 0x00,       /* mov 16(%rip), %esi */
+		0x8b, 0x14, 0x25, 0x00, 0x10, 0x00, 0x00, /* mov 0x1000, %edx: wherever it lies */
+		0x48, 0xc7, 0xc1, 0x05, 0x00, 0x00, 0x00, /* mov $5, %rcx */
+		0x48, 0x8b, 0x43, 0x08,                   /* mov 8(%rbx), %rax */
+		0xff, 0x15, 0x10, 0x00, 0x00, 0x00,       /* call *16(%rip) */
+		0xff, 0x14, 0x25, 0x00, 0x10, 0x00, 0x00, /* call *0x1000 */
+		0xff, 0x10,                               /* call *(%rax) */
+		0xe8, 0xf0, 0xff, 0xff, 0xff,             /* call back */
+		0x74, 0xee,                               /* je back */
+		0xc3,
+	};
+	const uint64_t by = 0x7f0000001000;
+	struct code_step *here, *there;
+	size_t nhere, nthere;
+
+	assert_int_equal(code_steps_read(code, sizeof(code), ADDRESS, &here, &nhere), 0);
+	assert_int_equal(code_steps_read(code, sizeof(code), ADDRESS + by, &there, &nthere), 0);
+	assert_int_equal(nhere, 11);
+	assert_int_equal(nthere, nhere);
+	code_steps_move(here, nhere, by);
+	assert_same_steps(here, there, nhere);
+	free(here);
+	free(there);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_kinds_of_relocations),
 		cmocka_unit_test(test_stubs_name_their_word),
 		cmocka_unit_test(test_breakpoints_are_no_change_of_code),
+		cmocka_unit_test(test_steps_are_the_same_wherever_the_code_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

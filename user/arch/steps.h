@@ -52,4 +52,7 @@ struct code_step {
  */
 int code_steps_read(const uint8_t *code, size_t size, uint64_t address, struct code_step **steps, size_t *count);
 
+/* As if the code had been read so many bytes further on. */
+void code_steps_move(struct code_step *steps, size_t count, uint64_t by);
+
 #endif

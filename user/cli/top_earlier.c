@@ -85,12 +85,15 @@ static const struct stuck_thread *who_tells(const struct stuck *stuck, pid_t pid
 	return found;
 }
 
+static bool is_unseen(const struct top *top, uint32_t process)
+{
+	return is_meant(&top->d->processes[process]) && !live_process(top->live, process, true);
+}
+
 static void tell(struct earlier *earlier, const struct top *top, uint32_t process)
 {
 	const struct def_process *p = &top->d->processes[process];
-	const struct stuck_thread *t = is_meant(p) && !live_process(top->live, process, true)
-					       ? who_tells(&earlier->stuck, (pid_t)p->pid)
-					       : NULL;
+	const struct stuck_thread *t = is_unseen(top, process) ? who_tells(&earlier->stuck, (pid_t)p->pid) : NULL;
 	const struct stuck_call *call = t ? &t->calls[t->waits_in] : NULL;
 
 	if (call)
@@ -105,12 +108,25 @@ static void tell(struct earlier *earlier, const struct top *top, uint32_t proces
 		};
 }
 
-static bool is_any_unseen(const struct top *top)
+/* Only those are looked at of which nothing was seen; false: there is none. */
+static bool choose_unseen(struct stuck *stuck, const struct top *top)
 {
-	for (uint32_t i = 0; i < top->d->nprocesses; i++)
-		if (is_meant(&top->d->processes[i]) && !live_process(top->live, i, true))
-			return true;
-	return false;
+	bool any = false;
+
+	for (size_t i = 0; i < stuck->nprocesses; i++)
+		stuck->processes[i].passed_over = true;
+	for (uint32_t i = 0; i < top->d->nprocesses; i++) {
+		size_t k = 0;
+
+		if (!is_unseen(top, i))
+			continue;
+		any = true;
+		while (k < stuck->nprocesses && stuck->processes[k].process->pid != (pid_t)top->d->processes[i].pid)
+			k++;
+		if (k < stuck->nprocesses)
+			stuck->processes[k].passed_over = false;
+	}
+	return any;
 }
 
 void earlier_look(struct earlier *earlier, struct top *top)
@@ -120,7 +136,7 @@ void earlier_look(struct earlier *earlier, struct top *top)
 	if (!earlier->open || now < earlier->next)
 		return;
 	forget(earlier);
-	if (is_any_unseen(top) && !stuck_look_anew(&earlier->stuck)) {
+	if (choose_unseen(&earlier->stuck, top) && !stuck_look_anew(&earlier->stuck)) {
 		earlier->list = calloc(top->d->nprocesses + 1, sizeof(*earlier->list));
 		for (uint32_t i = 0; earlier->list && i < top->d->nprocesses; i++)
 			tell(earlier, top, i);

@@ -94,17 +94,11 @@ static bool decode(struct code *c)
 	const struct stack_frame *caller = c->caller;
 	const struct symbol *symbol = image_symbol_at(caller->image, caller->offset - 1);
 	uint64_t offset = symbol ? symbol->offset : 0, size = symbol ? symbol->size : 0;
-	uint8_t *bytes;
-	ssize_t got;
 
 	if (!symbol || offset >= caller->offset || size > FUNCTION_MOST || caller->offset - offset > size)
 		return false;
-	bytes = malloc(size);
-	got = bytes ? pread(caller->image->fd, bytes, size, offset) : -1;
 	c->start = caller->pc - (caller->offset - offset);
-	if (got == (ssize_t)size && code_steps_read(bytes, size, c->start, &c->steps, &c->all))
-		c->all = 0;
-	free(bytes);
+	function_steps(c->space, caller->image, symbol, c->start, &c->steps, &c->all);
 	for (size_t i = 0; i < c->all; i++) {
 		const struct code_step *step = &c->steps[i], *last = &c->steps[c->all - 1];
 

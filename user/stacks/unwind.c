@@ -39,6 +39,7 @@ struct known_file {
 struct stack_files {
 	struct known_file *files;
 	size_t count, room;
+	struct kept_steps *steps; /* NULL: none yet */
 };
 
 /* Neighbouring mappings of one file, as its loader put them. */
@@ -77,9 +78,16 @@ void stack_files_free(struct stack_files *files)
 		if (files->files[i].frames)
 			munmap(files->files[i].frames, files->files[i].size);
 	}
-	if (files)
+	if (files) {
+		kept_steps_free(files->steps);
 		free(files->files);
+	}
 	free(files);
+}
+
+struct kept_steps **space_kept_steps(struct stack_space *space)
+{
+	return &space->files->steps;
 }
 
 /* NULL: none of ours. */

@@ -39,12 +39,15 @@ static int open_processes(struct stuck *stuck, const pid_t *pids, size_t count)
 	return stuck->nprocesses ? 0 : -ESRCH;
 }
 
-static struct process **bare(const struct stuck *stuck)
+/* Those that are looked at. */
+static struct process **bare(const struct stuck *stuck, size_t *count)
 {
 	struct process **list = calloc(stuck->nprocesses + 1, sizeof(*list));
 
+	*count = 0;
 	for (size_t i = 0; list && i < stuck->nprocesses; i++)
-		list[i] = stuck->processes[i].process;
+		if (!stuck->processes[i].passed_over)
+			list[(*count)++] = stuck->processes[i].process;
 	return list;
 }
 
@@ -97,8 +100,8 @@ int stuck_open(struct stuck *stuck, const struct model_set *models, const char *
 		/* No probe will be put in: nothing need be known of instructions. */
 		stuck->names->placing.at_entry = true;
 		stuck->names->returns = RETURNS_ALL_NONE;
-		processes = bare(stuck);
-		err = processes ? plan_add_processes(stuck->names, processes, stuck->nprocesses) : -ENOMEM;
+		processes = bare(stuck, &count);
+		err = processes ? plan_add_processes(stuck->names, processes, count) : -ENOMEM;
 	}
 	free(processes);
 	if (err)
@@ -187,8 +190,9 @@ static void map_again(struct stuck *stuck, struct stuck_process *p)
 
 int take_looks(struct stuck *stuck, struct looks *looks)
 {
-	struct process **processes = bare(stuck);
-	int err = processes ? looks_take(looks, stuck->looker, processes, stuck->nprocesses) : -ENOMEM;
+	size_t count;
+	struct process **processes = bare(stuck, &count);
+	int err = processes ? looks_take(looks, stuck->looker, processes, count) : -ENOMEM;
 
 	free(processes);
 	return err;
@@ -199,7 +203,8 @@ int stuck_look(struct stuck *stuck, bool last)
 	int err;
 
 	for (size_t i = 0; last && i < stuck->nprocesses; i++)
-		map_again(stuck, &stuck->processes[i]);
+		if (!stuck->processes[i].passed_over)
+			map_again(stuck, &stuck->processes[i]);
 	err = take_looks(stuck, last ? &stuck->last : &stuck->first);
 	return err || !last ? err : scripts_read(stuck);
 }
@@ -356,7 +361,8 @@ static void date_calls(struct stuck *stuck, struct stuck_thread *t, const struct
 	bool in_vain = since && (has_not_run(since, last) ? last->state == 'S'
 							  : stuck->probed && last->ran - since->ran >= RAN_ENOUGH);
 
-	if (first && !unwind(stuck, &before, first)) {
+	/* Who has not run is in what he was in. */
+	if (first && (still || !unwind(stuck, &before, first))) {
 		for (size_t i = 0; i < t->ncalls; i++) {
 			struct stuck_call *call = &t->calls[i];
 

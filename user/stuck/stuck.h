@@ -78,6 +78,7 @@ struct stuck_process {
 	long rank;                 /* -1: none */
 	bool by_thread;            /* each of its threads has a rank of its own */
 	bool ended;
+	bool passed_over; /* its threads are not to be looked at; the caller's to set */
 };
 
 /* A call in progress, as the probes tell. */

@@ -167,3 +167,16 @@ int code_steps_read(const uint8_t *code, size_t size, uint64_t address, struct c
 	decoder_free(decoder);
 	return err;
 }
+
+/* Whatever aims or is relative counts from the instruction itself: in 64-bit code there is nothing else (take_target(),
+ * take_memory()). */
+void code_steps_move(struct code_step *steps, size_t count, uint64_t by)
+{
+	for (size_t i = 0; i < count; i++) {
+		steps[i].address += by;
+		if (steps[i].aims)
+			steps[i].target += by;
+		if (steps[i].relative)
+			steps[i].value += by;
+	}
+}
