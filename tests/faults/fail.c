@@ -10,6 +10,7 @@
  *   FAIL_ERRNO=NUMBER   what it fails with
  *   FAIL_ROOM=BYTES     so many bytes fit on the disk: the write that fills it is cut short, those behind it fail;
  *                       for KIND write
+ *   FAIL_DIES=1         the program does not fail there, but is killed: right before the call; with a fork, right after
  *   FAIL_CHILDREN=1     what it forks counts, too, and fails
  *   FAIL_TRACE=FILE     writes who called where the first fault was made, and where the program crashed
  *   FAIL_WAYS=FILE      writes 8 bytes a call of this kind: a number for the way that led there, the same for calls
@@ -60,7 +61,7 @@ static struct book *book;
 static pid_t program;
 static int kind = -1, error, trace = -1, ways = -1;
 static uint64_t at, room = UINT64_MAX;
-static bool from_there_on, children;
+static bool from_there_on, children, dies;
 static __thread bool
 	excepted; /* these calls are not the program's: in backtrace(), for example, which takes memory, too */
 
@@ -142,6 +143,8 @@ static bool fails(enum kind called)
 		return false;
 	if (__atomic_fetch_add(&book->faults, 1, __ATOMIC_RELAXED) == 0)
 		tell();
+	if (dies && called != FORK)
+		raise(SIGKILL);
 	errno = error;
 	return true;
 }
@@ -295,7 +298,16 @@ int getgrouplist(const char *name, gid_t group, gid_t *groups, int *count)
 
 pid_t fork(void)
 {
-	return fails(FORK) ? -1 : REAL(fork)();
+	pid_t child;
+
+	if (!fails(FORK))
+		return REAL(fork)();
+	if (!dies)
+		return -1;
+	child = REAL(fork)();
+	if (child)
+		raise(SIGKILL);
+	return child;
 }
 
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -322,7 +334,8 @@ __attribute__((constructor)) static void begin(void)
 	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"),
 		   *on = taken("FAIL_ON");
 	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"),
-		   *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS");
+		   *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS"),
+		   *death = taken("FAIL_DIES");
 	const struct sigaction crash = { .sa_handler = tell_crash, .sa_flags = SA_RESETHAND };
 	struct book *fresh;
 	int fd;
@@ -350,6 +363,7 @@ __attribute__((constructor)) static void begin(void)
 	room = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
 	from_there_on = on != NULL;
 	children = forked != NULL;
+	dies = death != NULL;
 	program = getpid();
 	book = fresh;
 }

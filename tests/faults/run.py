@@ -4,10 +4,12 @@
 broken.
 
     tests/faults/run.py [--kinds memory,write,...] [--ways] [--from N] [--every N] [SCENARIO...]
+    tests/faults/run.py --dies [--kinds fork,bpf,...] [--ways] [--from N] [--every N] [SCENARIO...]
     tests/faults/run.py --kills N [--seed N] [SCENARIO...]
 
 As root. What reads files takes minutes, what puts probes in hours; --ways tries one call of memory, and one file, for
-each way that leads there. --kills ends each by SIGKILL instead, at so many moments of its run.
+each way that leads there. --dies ends it by SIGKILL at each of these calls instead, --kills at so many moments of its
+run.
 """
 import argparse
 import os
@@ -46,10 +48,12 @@ def run(maker, scenario, options):
                   flush=True)
         trace = maker.folder / "trace"
         trace.unlink(missing_ok=True)
-        found, result = maker.fail(scenario, kind, at, error, trace=trace)
+        found, result = maker.die(scenario, kind, at) if options.dies \
+            else maker.fail(scenario, kind, at, error, trace=trace)
         if found:
             bad += 1
-            print(f"\r{scenario.name}: {kind} {at}, {os.strerror(error)}: {'; '.join(found)}\n  "
+            print(f"\r{scenario.name}: {kind} {at}, {'killed' if options.dies else os.strerror(error)}: "
+                  f"{'; '.join(found)}\n  "
                   f"{result.errors.strip()}", flush=True)
             print("  " + (trace.read_text().replace("\n", "\n  ") if trace.exists() else ""), flush=True)
     if sys.stderr.isatty():
@@ -88,6 +92,7 @@ def main():
                         help="of memory and files one call for each way that leads there")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th call")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th")
+    parser.add_argument("--dies", action="store_true", help="no faults: SIGKILL at each call; with a fork, after it")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="no faults: SIGKILL at N moments of each")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of these moments (default: 1)")
     options = parser.parse_args()

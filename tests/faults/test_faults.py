@@ -167,6 +167,20 @@ def test_killed_at_some_moment(maker, scenarios, target, name):
         assert not found, f"after {seconds} s"
 
 
+@pytest.mark.parametrize("name", ["record", "record-trace", "command", "top", "stuck", "monitor", "doctor", "job"])
+def test_killed_when_it_has_made_a_process(maker, scenarios, name):
+    """What it has made ends with it, also what waits for a word that it will never say: right after each fork, and
+    before some of the calls that put something into the kernel. doctor measures anew what probes cost, and what a
+    seccomp filter makes of one."""
+    scenario = scenarios[name]
+    calls = maker.count(scenario).calls
+    some = random.Random(f"{SEED} {name}").sample(range(1, calls["bpf"] + 1), 3) if scenario.attaches else []
+    assert calls["fork"]
+    for kind, at in [("fork", at) for at in range(1, calls["fork"] + 1)] + [("bpf", at) for at in some]:
+        found, result = maker.die(scenario, kind, at)
+        assert not found, f"{kind} {at}: {found}"
+
+
 def test_the_reader_is_killed_at_some_moment(maker, scenarios, target):
     """The process that reads the job's memory ends: another one is started, or it is said what is not known."""
     scenario = scenarios["stuck"]

@@ -296,6 +296,13 @@ class Faults:
             found.append(str(error))
         return found, result
 
+    def die(self, scenario, kind, at):
+        """What is wrong when it is killed at this call, and the result; its trace tells where that was."""
+        result = self.run(scenario, kind=kind, at=at, dies=1)
+        found = [] if result.status == (-signal.SIGKILL if result.faults else scenario.ends_with) \
+            else [f"ended with {result.status}"]
+        return found + left_behind(scenario, result), result
+
     def fail(self, scenario, kind, at, error, **more):
         """What is wrong when this call fails, and the result."""
         result = self.run(scenario, kind=kind, at=at, errno=error, **more)

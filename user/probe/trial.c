@@ -398,8 +398,10 @@ static void try_filters(struct kernel *kernel)
 	if (filters || pipe2(gate, O_CLOEXEC))
 		return;
 	child = fork();
-	if (!child)
+	if (!child) {
+		close(gate[1]); /* so that it ends with us, should we die now */
 		call_behind_filter(gate[0]);
+	}
 	if (child > 0)
 		filters = try_filter(kernel, child, gate[1]) ? KILLS : HARMLESS;
 	close(gate[0]);
