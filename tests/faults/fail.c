@@ -334,8 +334,7 @@ __attribute__((constructor)) static void begin(void)
 	const char *path = taken("FAIL_BOOK"), *wanted = taken("FAIL_KIND"), *nth = taken("FAIL_AT"),
 		   *on = taken("FAIL_ON");
 	const char *number = taken("FAIL_ERRNO"), *bytes = taken("FAIL_ROOM"), *traced = taken("FAIL_TRACE"),
-		   *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS"),
-		   *death = taken("FAIL_DIES");
+		   *forked = taken("FAIL_CHILDREN"), *way = taken("FAIL_WAYS"), *death = taken("FAIL_DIES");
 	const struct sigaction crash = { .sa_handler = tell_crash, .sa_flags = SA_RESETHAND };
 	struct book *fresh;
 	int fd;

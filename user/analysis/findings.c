@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recording/sleep_calls.h"
 #include "util/format.h"
 #include "util/json.h"
 #include "util/log.h"
@@ -76,14 +77,20 @@ static const char *hot_place(const struct report *r, uint32_t event, uint64_t to
 	return "";
 }
 
-/* Percent of the thread's time that its calls of the event took. */
-static double event_share(const struct report *r, const struct report_thread *thread, uint32_t event)
+/* ns that the thread's calls of the event took. */
+static uint64_t event_self(const struct report *r, const struct report_thread *thread, uint32_t event)
 {
-	double share = 0;
-
 	for (size_t i = report_first_row(r, thread->thread); i < r->nrows && r->rows[i].thread == thread->thread; i++)
 		if (r->rows[i].event == event)
-			share = 100.0 * r->rows[i].tally.likely_self / thread->wall;
+			return r->rows[i].tally.likely_self;
+	return 0;
+}
+
+/* The same in percent of its time. */
+static double event_share(const struct report *r, const struct report_thread *thread, uint32_t event)
+{
+	double share = 100.0 * event_self(r, thread, event) / thread->wall;
+
 	return share < 100 ? share : 100; /* some may be estimated */
 }
 
@@ -106,6 +113,27 @@ static int find_uneven_in_jobs(const struct report *r, struct finding *finding)
 	return error;
 }
 
+/* Does the thread spend all its time in this event, until others want something of it? */
+static bool is_asleep(const struct report *r, const struct report_thread *thread, uint32_t event)
+{
+	uint64_t lived = r->d->threads[thread->thread].observed ?: thread->wall;
+
+	return lived && call_sleeps(r->d, &r->d->probes[r->profile->events[event].probe]) &&
+	       event_self(r, thread, event) / SLEEPER_PERCENT >= lived / 100;
+}
+
+/* ns in the event of those who do not. */
+static uint64_t awake_self(const struct report *r, uint32_t event, uint64_t self)
+{
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct report_thread *thread = &r->threads[i];
+		uint64_t own = is_asleep(r, thread, event) ? event_self(r, thread, event) : 0;
+
+		self -= own < self ? own : self;
+	}
+	return self;
+}
+
 /* Does a mean say too little of the event? Of whom it is much, and of whom little. */
 static void find_uneven(const struct report *r, struct finding *finding)
 {
@@ -118,7 +146,7 @@ static void find_uneven(const struct report *r, struct finding *finding)
 		const struct report_thread *thread = &r->threads[i];
 		struct finding_share share = { thread->thread, 0 };
 
-		if (!thread->wall || thread->wall < longest / COMPARED)
+		if (!thread->wall || thread->wall < longest / COMPARED || is_asleep(r, thread, finding->event))
 			continue;
 		share.percent = event_share(r, thread, finding->event);
 		if (most.thread == NO_INDEX || share.percent > most.percent)
@@ -196,10 +224,9 @@ static int find_hot_event(struct report *r)
 	for (size_t i = 0; i < r->nevents; i++) {
 		const struct tally *tally = &r->events[i].tally;
 		uint32_t event = r->events[i].event;
-		double share = r->wall ? 100.0 * tally->likely_self / r->wall : 0;
-		struct finding finding = {
-			.kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = tally->likely_self
-		};
+		uint64_t self = r->d->run.only_sums ? tally->likely_self : awake_self(r, event, tally->likely_self);
+		double share = r->wall ? 100.0 * self / r->wall : 0;
+		struct finding finding = { .kind = "hot_event", .event = event, .thread = NO_INDEX, .weight = self };
 
 		if (group_of_role(r->profile->events[event].role) == GROUP_TASK)
 			continue; /* the work itself */
@@ -207,6 +234,8 @@ static int find_hot_event(struct report *r)
 			continue;
 		if (r->d->run.only_sums && report_begins_regions(r, event))
 			continue; /* it is in there, and nobody knows how much of it */
+		if (share < HOT_SHARE && self < tally->likely_self)
+			continue;
 		if (share < HOT_SHARE)
 			return 0;
 		if (r->d->run.only_sums && find_uneven_in_jobs(r, &finding))

@@ -144,6 +144,7 @@ static enum wait_state state_of(const struct post_list *list)
 	case SIGNAL_UNLOCK:
 		return WAIT_FOR_LOCK;
 	case SIGNAL_NOTIFY:
+	case SIGNAL_WAKE:
 		return WAIT_LATE_NOTIFY;
 	default:
 		return WAIT_FOR_PROGRESS;

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "recording/lock_calls.h"
+#include "recording/sleep_calls.h"
 #include "simulate/parts.h"
 
 struct name {
@@ -28,6 +29,8 @@ struct model_facts {
 	bool epochs; /* one-sided transfers go on between calls that say so */
 	bool awaits; /* it can be waited for that a variable is set, or an event posted */
 	bool tells;  /* such things can be done to somebody else */
+	bool sleeps; /* it can be waited for something at an address of the process's own */
+	bool wakes;  /* such a wait can be ended by another thread */
 };
 
 /* The number of a name, given in the order of appearance; NO_INDEX: out of memory. *fresh: it is new. */
@@ -150,10 +153,7 @@ static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
 /* A wait for what is at an address, and for no request, lock, task or message. */
 static bool awaits_variable(const struct def_probe *probe)
 {
-	return probe->role == ROLE_WAIT && !(probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) &&
-	       has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_REQUEST) &&
-	       !has_meaning(probe, MEANING_LOCK) && !has_meaning(probe, MEANING_TASK) &&
-	       !has_meaning(probe, MEANING_PEER);
+	return call_sleeps_at_address(probe) && !has_meaning(probe, MEANING_LOCK);
 }
 
 static bool is_store(enum role role)
@@ -178,6 +178,8 @@ static void look_at_model(struct model_facts *model, const struct def_probe *pro
 {
 	model->epochs |= (probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) != 0;
 	model->awaits |= awaits_variable(probe);
+	model->sleeps |= call_sleeps_at_address(probe);
+	model->wakes |= call_wakes_at_address(probe);
 	model->tells |= has_meaning(probe, MEANING_PEER) && (probe->role == ROLE_EVENT || is_store(probe->role));
 	model->shared_memory |= lock_call_reaches_others(probe);
 	model->parallel |= lock_call_reaches_others(probe) || described_by(probe);
@@ -260,13 +262,16 @@ static enum signal signal_of(const struct def_probe *probe, const struct model_f
 	case ROLE_WINDOW:
 		return model->epochs && of && has_meaning(probe, MEANING_COMM) ? SIGNAL_WINDOW : SIGNAL_NONE;
 	case ROLE_EVENT:
-		return probe->marks & MARK_EXPOSURE ? SIGNAL_EXPOSE
-		       : model->awaits && peer      ? SIGNAL_NOTIFY
-						    : SIGNAL_NONE;
+		return probe->marks & MARK_EXPOSURE                    ? SIGNAL_EXPOSE
+		       : model->awaits && peer                         ? SIGNAL_NOTIFY
+		       : model->sleeps && call_wakes_at_address(probe) ? SIGNAL_WAKE
+								       : SIGNAL_NONE;
 	case ROLE_WAIT:
 		if (probe->marks & (MARK_ACCESS | MARK_EXPOSURE))
 			return probe->marks & MARK_ACCESS ? SIGNAL_BEGIN : SIGNAL_EXPOSED;
-		return model->tells && awaits_variable(probe) ? SIGNAL_AWAIT : SIGNAL_NONE;
+		return model->tells && awaits_variable(probe)          ? SIGNAL_AWAIT
+		       : model->wakes && call_sleeps_at_address(probe) ? SIGNAL_SLEEP
+								       : SIGNAL_NONE;
 	case ROLE_FENCE:
 		return probe->marks & MARK_ACCESS ? SIGNAL_COMPLETE
 		       : model->epochs && peer    ? SIGNAL_TRANSFER

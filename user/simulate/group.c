@@ -213,6 +213,7 @@ static int note_event(void *context, const struct definitions *d, const struct e
 	const struct span *span = event->span;
 	struct sim_thread *thread = &sim->threads[span->thread];
 
+	thread->first = thread->first ?: event->time;
 	thread->last = event->time;
 	if (event->type == EVENT_END) {
 		if (thread->noting && thread->feeding_lane == event->lane && thread->feeding_level == event->level)

@@ -60,7 +60,9 @@ enum signal {
 	SIGNAL_UNLOCK,   /* likewise */
 	SIGNAL_NOTIFY,   /* lets somebody go on who waits for an event */
 	SIGNAL_STORE,    /* likewise where that is what one waits for */
-	SIGNAL_AWAIT     /* waits for one of these two */
+	SIGNAL_AWAIT,    /* waits for one of these two */
+	SIGNAL_WAKE,     /* lets a thread of the same process go on: a condition, a semaphore */
+	SIGNAL_SLEEP     /* waits for one of these */
 };
 
 struct facts {
@@ -274,7 +276,8 @@ struct sim_thread {
 	unsigned notified_member; /* a split barrier that it has begun */
 	uint64_t begin;           /* recorded: what is known of it begins */
 	uint64_t fed;             /* recorded: so far it has been fed */
-	uint64_t last;            /* recorded: its last event, by the first reading */
+	uint64_t first, last;     /* recorded: its first and last event, by the first reading */
+	uint64_t slept;           /* ns, recorded: in calls that wait until another thread lets it go on */
 	bool fed_any, queued, begun, undecided;
 	bool adrift;   /* it has waited for something unknown, so when it is there had others been quicker is unknown */
 	struct op *at; /* the operation it is in, or waits in */

@@ -16,12 +16,17 @@
  * call. So it is with sends, whose message goes through memory that both share until the receiver takes it out, in
  * whatever call it is: where all that take long are a hundredth of the run.
  *
+ * Threads of one process let each other go on, too: by a condition variable or a semaphore, which is at one address for
+ * all of them. Of several that wait there, which one a signal was for no call says: the latest signal before the wait's
+ * end is taken.
+ *
  * Where a variable is, the same address says. The same variable may lie at different addresses in two processes, but
  * at the same place within a page: that is compared.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "recording/sleep_calls.h"
 #include "simulate/posts.h"
 
 #define SUSPECT 20000 /* ns: a small access to memory of somebody who can attend to it does not take so long */
@@ -184,6 +189,48 @@ static int feed_notify(struct sim *sim, struct op *op, const struct span *span, 
 	return posts_put(sim->posts, &key, post);
 }
 
+/* --- conditions and semaphores ---------------------------------------------------- */
+
+/* Where it is, in the process's own memory. */
+static bool wake_key(const struct op *op, const struct span *span, uint32_t process, struct post_key *key)
+{
+	int64_t address;
+
+	if (!fact_number(op->facts, WANT_OF, span, &address))
+		return false;
+	*key = (struct post_key){
+		.model = op->facts->model, .process = process, .element = (uint64_t)address, .tells = SIGNAL_WAKE
+	};
+	return true;
+}
+
+static int feed_wake(struct sim *sim, struct op *op, const struct span *span, uint32_t process)
+{
+	struct post_key key;
+
+	if (!wake_key(op, span, process, &key))
+		return 0;
+	return post_of(op) ? posts_put(sim->posts, &key, op->post) : -ENOMEM;
+}
+
+static bool is_sleeper(const struct sim_thread *thread)
+{
+	return thread->slept / SLEEPER_PERCENT >= (thread->last - thread->first) / 100;
+}
+
+/* One that gave up when its time was over was let go on by nobody. */
+static int feed_sleep(struct sim *sim, const struct op *op, const struct span *span, uint32_t process,
+		      struct pending *what)
+{
+	struct post_key key;
+	int error = 0;
+
+	if (!is_sleeper(&sim->threads[op->thread]) && !call_failed(&sim->d->probes[span->probe], span) &&
+	    wake_key(op, span, process, &key))
+		what->lists[0] = posts_list_at(sim->posts, &key, &error);
+	return error;
+}
+
 /* --- somebody who is busy with something else -------------------------------------- */
 
 static bool moves_little(const struct op *op)
@@ -249,6 +296,8 @@ int posts_note(struct sim *sim, const struct span *span)
 	sim->posts->watch |= is_suspect(facts, span);
 	if (facts->signal == SIGNAL_AWAIT)
 		sim->processes[process].awaits = true;
+	if (facts->signal == SIGNAL_SLEEP)
+		sim->threads[span->thread].slept += span->end - span->start;
 	if (facts->signal != SIGNAL_WINDOW && !has_window(facts->signal))
 		return 0;
 	return handle_of(facts, span, &handle) ? windows_note(&sim->posts->windows, process, facts->model, handle,
@@ -284,6 +333,10 @@ static int feed_signal(struct sim *sim, struct op *op, const struct span *span, 
 		if (handle_of(facts, span, &what->address))
 			what->lists[0] = posts_list_at(sim->posts, &key, &error);
 		return error;
+	case SIGNAL_WAKE:
+		return feed_wake(sim, op, span, process);
+	case SIGNAL_SLEEP:
+		return feed_sleep(sim, op, span, process, what);
 	default:
 		break;
 	}
