@@ -29,6 +29,7 @@
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -308,6 +309,12 @@ pid_t fork(void)
 	if (child)
 		raise(SIGKILL);
 	return child;
+}
+
+/* One that shares our memory is no more than a thread. */
+int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+	return fails(THREAD) ? -1 : REAL(clone)(start, stack, flags, argument);
 }
 
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,

@@ -169,14 +169,17 @@ def test_killed_at_some_moment(maker, scenarios, target, name):
 
 @pytest.mark.parametrize("name", ["record", "record-trace", "command", "top", "stuck", "monitor", "doctor", "job"])
 def test_killed_when_it_has_made_a_process(maker, scenarios, name):
-    """What it has made ends with it, also what waits for a word that it will never say: right after each fork, and
-    before some of the calls that put something into the kernel. doctor measures anew what probes cost, and what a
+    """What it has made ends with it, also what waits for a word that it will never say: right after a fork, and before
+    some of the calls that put something into the kernel. doctor measures anew what probes cost, and what a
     seccomp filter makes of one."""
     scenario = scenarios[name]
     calls = maker.count(scenario).calls
-    some = random.Random(f"{SEED} {name}").sample(range(1, calls["bpf"] + 1), 3) if scenario.attaches else []
-    assert calls["fork"]
-    for kind, at in [("fork", at) for at in range(1, calls["fork"] + 1)] + [("bpf", at) for at in some]:
+    chance = random.Random(f"{SEED} {name}")
+    points = [("fork", at) for at in range(1, calls["fork"] + 1)]
+    assert points
+    for kind in ("bpf", "thread") if scenario.attaches else ():
+        points += [(kind, at) for at in chance.sample(range(1, calls[kind] + 1), min(calls[kind], 3))]
+    for kind, at in points:
         found, result = maker.die(scenario, kind, at)
         assert not found, f"{kind} {at}: {found}"
 

@@ -49,7 +49,7 @@ static void *close_dismissed(void *context)
 		d->closing++;
 		pthread_cond_signal(&d->fewer);
 		pthread_mutex_unlock(&d->lock);
-		close(link.fd);
+		apart_close(link.fd);
 		held_gone(d->kernel, link.set, true);
 		pthread_mutex_lock(&d->lock);
 		d->closing--;
@@ -79,7 +79,7 @@ static struct dismissal *dismissal_of(struct kernel *kernel)
 
 static void close_now(struct kernel *kernel, struct held_link link)
 {
-	close(link.fd);
+	apart_close(link.fd);
 	held_gone(kernel, link.set, true);
 }
 

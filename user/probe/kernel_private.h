@@ -24,6 +24,16 @@ struct held_link {
 	struct held_set *set; /* owned: its places in the table of what is in (breakpoints.c) */
 };
 
+/*
+ * apart.c: where no SIGKILL gets at it. Makes so many descriptors, each by make(context, i), a descriptor or -errno, in
+ * a process that has of our descriptors only those that are needed. How many were made: those before the first that
+ * could not be; *error says why that one.
+ */
+size_t apart_make(int (*make)(void *context, size_t i), void *context, size_t count, const int needed[2], int *fds,
+		  int *error);
+/* Closes what takes breakpoints out when it is closed; then they are gone. */
+void apart_close(int fd);
+
 /* linker_sign.c: the instructions with which a dynamic linker gives debuggers its sign. */
 #define LINKER_SIGNS 16              /* at most; glibc has 6 */
 #define LINKER_SIGNS_LEAST 2         /* of fewer there must be others that are not seen */

@@ -69,10 +69,17 @@ static int remember_link(struct kernel *kernel, int fd, const struct link_reques
 
 	if (err) {
 		if (fd >= 0)
-			close(fd);
+			apart_close(fd);
 		held_gone(kernel, set, false);
 	}
 	return err;
+}
+
+static int make_multi(void *attr, size_t i)
+{
+	int fd = syscall(SYS_bpf, LINK_CREATE, attr, sizeof(struct multi_attr));
+
+	return fd < 0 ? -errno : fd;
 }
 
 static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_t flags,
@@ -90,13 +97,13 @@ static int multi_link(struct kernel *kernel, int program, uint32_t type, uint32_
 		.pid = request->pid,
 	};
 	struct held_set *set = held_take(kernel, request, what);
-	int fd;
+	int fd, err;
 
 	if (!set)
 		return -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->file_fd);
-	fd = syscall(SYS_bpf, LINK_CREATE, &attr, sizeof(attr));
-	return remember_link(kernel, fd < 0 ? -errno : fd, request, set);
+	apart_make(make_multi, &attr, 1, (int[]){ program, request->file_fd }, &fd, &err);
+	return remember_link(kernel, err ?: fd, request, set);
 }
 
 int link_for_nobody(struct kernel *kernel, int file_fd)
@@ -167,55 +174,88 @@ static int idle_cpu(struct kernel *kernel, pid_t pid)
 	return cpu % cpus;
 }
 
+/* Probes as perf events, each with a link. */
+struct events {
+	struct kernel *kernel;
+	const struct link_request *request;
+	int program;
+	bool at_return;
+	char path[64];
+};
+
 /* A uprobe as a perf event, in one process or (pid 0) in all. A descriptor or -errno. */
-static int open_event(struct kernel *kernel, const char *path, unsigned long offset, pid_t pid, bool at_return)
+static int open_event(const struct events *e, size_t i)
 {
 	struct perf_event_attr attr = {
-		.type = kernel->uprobe_type,
+		.type = e->kernel->uprobe_type,
 		.size = sizeof(attr),
 		.disabled = 1,
-		.config = at_return, /* format/retprobe of the PMU: config:0 */
-		.uprobe_path = (uintptr_t)path,
-		.probe_offset = offset,
+		.config = e->at_return, /* format/retprobe of the PMU: config:0 */
+		.uprobe_path = (uintptr_t)e->path,
+		.probe_offset = e->request->offsets[i],
 	};
-	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? idle_cpu(kernel, pid) : 0, -1,
+	pid_t pid = e->request->pid;
+	int fd = syscall(SYS_perf_event_open, &attr, pid ?: -1, pid ? idle_cpu(e->kernel, pid) : 0, -1,
 			 PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int perf_link(struct kernel *kernel, int program, const char *path, const struct link_request *all, size_t i,
-		     bool at_return, enum held_what what)
+static int make_perf(void *context, size_t i)
 {
-	const struct link_request one = {
-		.file_fd = all->file_fd, .pid = all->pid, .offsets = &all->offsets[i], .cookies = &all->cookies[i],
-		.count = 1, .apart = all->apart, .withdraws = all->withdraws, .kind = all->kind,
-	}, *request = &one;
-	uint64_t cookie = request->cookies[0];
-	pid_t pid = request->pid;
-	uint64_t only = at_return ? (uint64_t)pid << 32 : 0; /* see `leave` in bpf/observe.bpf.c */
-	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie | only);
-	int event = open_event(kernel, path, request->offsets[0], pid, at_return), fd;
-	struct held_set *set;
+	const struct events *e = context;
+	/* See `leave` in bpf/observe.bpf.c. */
+	uint64_t only = e->at_return ? (uint64_t)e->request->pid << 32 : 0;
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = e->request->cookies[i] | only);
+	int event = open_event(e, i), fd;
 
 	if (event < 0)
 		return event;
-	set = held_take(kernel, request, what);
-	fd = set ? bpf_link_create(program, event, BPF_PERF_EVENT, &options) : -ENOMEM;
-	close(event);
-	return remember_link(kernel, fd, request, set);
+	fd = bpf_link_create(e->program, event, BPF_PERF_EVENT, &options);
+	if (fd >= 0)
+		syscall(SYS_close, event); /* the link has it; without one its breakpoint goes with who has made it */
+	return fd;
+}
+
+/* One more of them is known. */
+static int remember_event(struct kernel *kernel, int fd, const struct link_request *all, size_t i, enum held_what what)
+{
+	const struct link_request one = {
+		.file_fd = all->file_fd,
+		.pid = all->pid,
+		.offsets = &all->offsets[i],
+		.cookies = &all->cookies[i],
+		.count = 1,
+		.apart = all->apart,
+		.withdraws = all->withdraws,
+		.kind = all->kind,
+	};
+	struct held_set *set = held_take(kernel, &one, what);
+
+	if (set)
+		return remember_link(kernel, fd, &one, set);
+	apart_close(fd);
+	return -ENOMEM;
 }
 
 static int perf_links(struct kernel *kernel, int program, bool at_return, const struct link_request *request,
 		      enum held_what what)
 {
-	char path[64];
-	int err = read_uprobe_type(kernel);
+	struct events e = { .kernel = kernel, .request = request, .program = program, .at_return = at_return };
+	int *fds = malloc((request->count + 1) * sizeof(*fds)), err = fds ? read_uprobe_type(kernel) : -ENOMEM,
+	    made_err;
+	size_t made = 0;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->file_fd);
-	for (size_t i = 0; !err && i < request->count; i++)
-		err = perf_link(kernel, program, path, request, i, at_return, what);
-	return err;
+	snprintf(e.path, sizeof(e.path), "/proc/self/fd/%d", request->file_fd);
+	if (!err)
+		made = apart_make(make_perf, &e, request->count, (int[]){ program, request->file_fd }, fds, &made_err);
+	for (size_t i = 0; i < made; i++)
+		if (err)
+			apart_close(fds[i]);
+		else
+			err = remember_event(kernel, fds[i], request, i, what);
+	free(fds);
+	return err ?: made < request->count ? made_err : 0;
 }
 
 /* An empty program on something that is no file: a kernel that knows the kind of link says EBADF. */
@@ -348,7 +388,7 @@ static void *close_links(void *context)
 	size_t i;
 
 	while ((i = atomic_fetch_add(&c->next, 1)) < c->all) {
-		close(c->links[i].fd);
+		apart_close(c->links[i].fd);
 		held_gone(c->kernel, c->links[i].set, false);
 		if (atomic_fetch_add(&c->done, 1) + 1 == c->all)
 			sem_post(&c->over);
