@@ -14,9 +14,16 @@ PROGRAMS = {"session", "call", "leave", "on_fork", "on_exec", "on_exit", "open_f
 
 
 def _listed(kind):
-    out = subprocess.run([BPFTOOL, "-j", kind, "show"], capture_output=True, timeout=gaspbpf.PATIENCE,
-                         check=True).stdout
-    return json.loads(out or b"[]")
+    def ask():
+        return subprocess.run([BPFTOOL, "-j", kind, "show"], capture_output=True, timeout=gaspbpf.PATIENCE, check=False)
+
+    result = ask()
+    for _ in range(20):  # what ends while it is being listed makes bpftool fail
+        if not result.returncode:
+            break
+        result = ask()
+    assert not result.returncode, result.stderr
+    return json.loads(result.stdout or b"[]")
 
 
 def held_by(pid):
