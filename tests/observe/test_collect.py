@@ -38,7 +38,7 @@ def running(job, tmp_path):
 def start(observe, running, tmp_path, *options):
     observer = observe("job", "--hosts", ",".join(NAMES), "--by", "ssh", "-o", tmp_path / "shared" / "run.gasp",
                        *options,
-                       "--", "--comm", "threads", "-m", "pthread", env=running[1])
+                       "--", "--comm", nodes.THREADS, "-m", "pthread", env=running[1])
     gaspbpf.wait_for(lambda: sum(each.stat().st_size > 0 for each in tmp_path.glob("own/*/*.gasp")) == len(NAMES),
                      "all to begin")
     return observer
@@ -81,7 +81,7 @@ def test_orders_that_a_node_does_not_see_in_the_folder(job, observe, tmp_path):
     jobs, environment = nodes.threads_on(job, tmp_path, NAMES, ssh.replace("OWN", str(tmp_path / "own")))
     output = tmp_path / "shared" / "run.gasp"
     observer = observe("job", "--hosts", ",".join(NAMES), "--by", "ssh", "-o", output, "--patience", "5s", "--",
-                       "--comm", "threads", "-m", "pthread", env=environment)
+                       "--comm", nodes.THREADS, "-m", "pthread", env=environment)
     gaspbpf.wait_for(lambda: sum(each.stat().st_size > 0 for each in tmp_path.glob("shared/*/*.gasp")) == len(NAMES),
                      "all to begin")
     for work in jobs.values():

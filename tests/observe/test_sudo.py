@@ -51,7 +51,7 @@ def jobs(job):
 def start(place, *options):
     return subprocess.Popen(
         [*WITH_RULES, place / "rules", *AS_NOBODY, place / "gaspbpf", "job", "--hosts", ",".join(NAMES), "--by", "ssh",
-         "-q", "--keep", "-o", place / "run.gasp", *options, "--", "--comm", "threads", "-m", "pthread"],
+         "-q", "--keep", "-o", place / "run.gasp", *options, "--", "--comm", nodes.THREADS, "-m", "pthread"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=place,
         env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}", "GASPBPF_OTHERS": "ignore"})
 

@@ -23,7 +23,7 @@ def running(job, tmp_path):
 
 def top(observe, environment, hosts, *options):
     return observe("top", "--hosts", hosts, "--by", "ssh", "--once", "-d", "10m", "-i", "200ms", *options,
-                   "--", "--comm", "threads", "-m", "pthread", env=environment)
+                   "--", "--comm", nodes.THREADS, "-m", "pthread", env=environment)
 
 
 def part_of(node):
@@ -85,7 +85,7 @@ def test_a_dead_node_and_a_late_one(running, observe):
     assert status == 0, errors
     said = re.search(r"^nodes: 1 of 3 answer; one: (.*); three: it is late$", out, re.MULTILINE)
     assert said and said[1], out
-    rows = {line.split()[3]: line.split() for line in out.splitlines() if line.startswith("threads ")}
+    rows = {line.split()[3]: line.split() for line in out.splitlines() if line.startswith(f"{nodes.THREADS} ")}
     assert sorted(rows) == sorted(NAMES)
     assert [rows[name][1] for name in NAMES] == [str(jobs[name].process.pid) for name in NAMES]
     assert str(calls_of(jobs["two"])) in rows["two"]
@@ -95,12 +95,12 @@ def test_the_events_of_a_chosen_process(running, terminal):
     """On the screen, as of one machine. Another node's rows come and go meanwhile."""
     jobs, environment = running
     command = [*(f"{name}={value}" for name, value in environment.items()), gaspbpf.PROGRAM, "top", "--hosts",
-               "one,two,four", "--by", "ssh", "-i", "200ms", "--", "--comm", "threads", "-m", "pthread"]
+               "one,two,four", "--by", "ssh", "-i", "200ms", "--", "--comm", nodes.THREADS, "-m", "pthread"]
     screen = terminal(" ".join(map(str, command)), width=120)
     screen.wait(" on one", " on two", "2 of 3 answer")
     for each in jobs.values():
         each.work()
-    rows = [line for line in screen.lines() if line.startswith("threads ")]
+    rows = [line for line in screen.lines() if line.startswith(f"{nodes.THREADS} ")]
     _, pid, _, name, *_ = rows[1].split()
     screen.keys("a", "Down", "Enter")
     screen.wait("CALLED FROM", f"(pid {pid}) on {name}", "GASP_PTHREAD_MUTEX_LOCK")

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Nodes that are none: an ssh that runs commands here, and a program in the place of gaspbpf on each node, which does
 what the node's name says."""
+import atexit
+import functools
 import os
+import pathlib
+import shutil
+import tempfile
 
 import composed
 import gaspbpf
+import monitoring
 
 SECOND = 10**9
+THREADS = monitoring.unique("thr")  # the program of jobs_on()
 
 # As sshd has it: a shell reads the words, joined by blanks. "away" is nobody's name, "bare" has no gaspbpf;
 # "alias-x" calls itself x.
@@ -146,9 +153,17 @@ class Nodes:
         return gaspbpf.run(*self.arguments(*options, more=more), env=self.environment)
 
 
+@functools.cache
+def threads_program():
+    """Called THREADS: what is chosen by that name is nobody else's."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copy(gaspbpf.WORKLOADS / "threads", folder / THREADS)
+
+
 def jobs_on(job, names):
     """One of threads on each node, each with other rounds."""
-    jobs = {name: job([gaspbpf.WORKLOADS / "threads", "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
+    jobs = {name: job([threads_program(), "--rounds", 3 + rounds], env={"SLURMD_NODENAME": name})
             for rounds, name in enumerate(names)}
     for each in jobs.values():
         each.wait_ready()
