@@ -23,7 +23,7 @@ from faults import SEED
 READING = ["report", "report-json", "counters", "export-json", "export-gz", "export-speedscope", "export-events",
            "export-parquet", "export-folded", "export-pprof", "merge", "simulate", "events", "list-file"]
 NODES = ["job", "job-sent"]
-ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "stuck", "monitor",
+ATTACHING = ["record", "record-libc", "record-flight", "record-trace", "command", "top", "watch", "stuck", "monitor",
              "monitor-listen", "list", "doctor"]
 
 
@@ -167,7 +167,8 @@ def test_killed_at_some_moment(maker, scenarios, target, name):
         assert not found, f"after {seconds} s"
 
 
-@pytest.mark.parametrize("name", ["record", "record-trace", "command", "top", "stuck", "monitor", "doctor", "job"])
+@pytest.mark.parametrize("name", ["record", "record-trace", "command", "top", "watch", "stuck", "monitor",
+                                  "doctor", "job"])
 def test_killed_when_it_has_made_a_process(maker, scenarios, name):
     """What it has made ends with it, also what waits for a word that it will never say: right after a fork, and before
     some of the calls that put something into the kernel. doctor measures anew what probes cost, and what a

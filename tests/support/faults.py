@@ -499,6 +499,7 @@ def scenarios(target, folder):
         Scenario("command", ["-q", "-m", "shmem", "-o", live, "--", *short_job(target)], target, attaches=True,
                  recording=live, ends_with=7),
         Scenario("top", ["top", *pid, "--once", "-d", "0.2", "--json"], target, attaches=True),
+        Scenario("watch", ["watch", *pid, "-d", "0.3", "-i", "0.2", "--listen", "0"], target, attaches=True),
         Scenario("monitor", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--json"], target,
                  attaches=True, vain=2),
         Scenario("monitor-listen", ["monitor", *pid, *lazy, "-d", "0.3", "--interval", "0.1", "--listen", "0"], target,
