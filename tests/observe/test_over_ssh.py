@@ -29,7 +29,8 @@ def jobs(job):
 
 def start(observe, hosts, output, *options):
     """On all nodes, from the moment on at which each has begun to write."""
-    observer = observe("job", "-o", output, *options, "--", "--comm", nodes.THREADS, "-m", "pthread", env=hosts.environment)
+    observer = observe("job", "-o", output, *options, "--", "--comm", nodes.THREADS, "-m", "pthread",
+                       env=hosts.environment)
     gaspbpf.wait_for(lambda: len(recordings(hosts, output)) == len(NAMES), "all to begin")
     return observer
 
