@@ -37,7 +37,7 @@ def check(told, true):
     assert told["observed_ns"] >= true["wall_ns"] - TICKS
     if "ends-" in true["kind"]:
         assert told["observed_ns"] <= true["wall_ns"] + TICKS + true["run_queue_ns"]
-    assert abs(told["cpu_ns"] - true["cpu_ns"]) < TICKS
+    assert abs(told["cpu_ns"] - true["cpu_ns"]) < TICKS + true["cpu_ns"] / 10  # its end, too: slow where it is emulated
     assert abs(told["cpu_ns"] - true["user_and_system_ns"]) < TICKS
     # Whoever waits for its end wakes up now and then, and may have to queue for each.
     after = max(0, told["observed_ns"] - true["wall_ns"])
