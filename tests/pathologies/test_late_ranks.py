@@ -40,8 +40,9 @@ def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     cause = next(each for each in rows if each["rank"] == WHO)
     if seen.missed_most() < 0.3 * seen.planted(WHO):
         assert seen.causes()[0] == cause
+    slack = 2_000_000 + seen.missed_most()  # what is waited for is then a processor
     for victim in victims:
-        assert pathologies.near(cause["waiting"][victim], waited[victim])
+        assert pathologies.near(cause["waiting"][victim], waited[victim], slack=slack)
         assert seen.state(state, victim, WHO) >= 0.9 * waited[victim]
     assert seen.alone() == 0
     if not seen.has_its_processor(WHO):
