@@ -85,3 +85,19 @@ char *late_put(char *at, const struct late_member *member, long rounds)
 	at = put_times(at, "planted", member->planted, rounds);
 	return at + sprintf(at, ",\n \"line\":%d, \"queued\":%lld", member->line, (long long)member->queued);
 }
+
+int late_team_truth(struct job *job, const struct late_member *team, long count)
+{
+	static char text[(LATE_TEAM + 1) * LATE_TEXT];
+	char *at = text;
+
+	at += sprintf(at, ",\n \"members\":[");
+	for (long i = 0; i < count; i++) {
+		at += sprintf(at, "%s{\"tid\":%ld", i ? ",\n " : "", team[i].tid);
+		at = late_put(at, &team[i], job->rounds);
+		at += sprintf(at, "}");
+	}
+	sprintf(at, "]");
+	job->more_truth = text;
+	return job_truth(job, job->rounds, 0, &(struct counts){ 0 }, NULL, 0);
+}

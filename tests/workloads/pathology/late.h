@@ -49,6 +49,10 @@ void late_work_us(long us);
 /* Writes ,"came":[...],"left":[...],"planted":[...],"line":N to `at`; returns the end. */
 char *late_put(char *at, const struct late_member *member, long rounds);
 
+/* The truth of a job without ranks, whose members are these threads; as job_truth() returns. */
+#define LATE_TEAM 16 /* at most */
+int late_team_truth(struct job *job, const struct late_member *team, long count);
+
 /* The first call that comes late, and the line where it stands. */
 #define LATE_CALL(member, call)            \
 	do {                               \

@@ -11,16 +11,14 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
 
-#define THREADS_MAX 16
 #define IN_QUEUE 4 /* items for each consumer */
 
 enum { SEMAPHORES, CONDITIONS, MEETING, HELPER };
 
 static struct job job = { .name = "pathology_signals", .rank = -1, .rounds = 30 };
 static long nthreads = 4, pattern;
-static struct late_member team[THREADS_MAX];
+static struct late_member team[LATE_TEAM];
 
 static sem_t filled, room;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -169,7 +167,7 @@ static void *(*part_of(long member))(void *)
 
 static void run(void)
 {
-	pthread_t ids[THREADS_MAX];
+	pthread_t ids[LATE_TEAM];
 	long first = pattern <= CONDITIONS; /* the producer is this thread */
 
 	pthread_barrier_init(&barrier, NULL, nthreads - 1);
@@ -188,22 +186,12 @@ int main(int argc, char **argv)
 	static const struct job_option options[] = {
 		LATE_OPTIONS, { "--threads", &nthreads }, { "--pattern", &pattern }, { NULL, NULL }
 	};
-	static char text[(THREADS_MAX + 1) * LATE_TEXT];
-	char *at = text;
 
 	job_options(&job, argc, argv, options);
-	if (nthreads < 2 || nthreads > THREADS_MAX || late_plan.who >= nthreads || job.rounds > LATE_ROUNDS)
+	if (nthreads < 2 || nthreads > LATE_TEAM || late_plan.who >= nthreads || job.rounds > LATE_ROUNDS)
 		return 2;
 	job_begin(&job);
 	run();
 	job_finish(&job);
-	at += sprintf(at, ",\n \"members\":[");
-	for (long i = 0; i < nthreads; i++) {
-		at += sprintf(at, "%s{\"tid\":%ld", i ? ",\n " : "", team[i].tid);
-		at = late_put(at, &team[i], job.rounds);
-		at += sprintf(at, "}");
-	}
-	sprintf(at, "]");
-	job.more_truth = text;
-	return job_truth(&job, job.rounds, 0, &(struct counts){ 0 }, NULL, 0);
+	return late_team_truth(&job, team, nthreads);
 }

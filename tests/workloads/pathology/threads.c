@@ -7,13 +7,11 @@
 #include "late.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
-#define THREADS_MAX 16
 
 static struct job job = { .name = "pathology_threads", .rank = -1, .rounds = 30 };
 static long nthreads = 4, pattern;
-static struct late_member team[THREADS_MAX];
+static struct late_member team[LATE_TEAM];
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -66,7 +64,7 @@ static void *work(void *argument)
 
 static void run(void)
 {
-	pthread_t ids[THREADS_MAX];
+	pthread_t ids[LATE_TEAM];
 
 	pthread_barrier_init(&barrier, NULL, nthreads);
 	for (long i = 0; i < nthreads; i++)
@@ -83,11 +81,9 @@ int main(int argc, char **argv)
 	static const struct job_option options[] = {
 		LATE_OPTIONS, { "--threads", &nthreads }, { "--pattern", &pattern }, { NULL, NULL }
 	};
-	static char text[(THREADS_MAX + 1) * LATE_TEXT];
-	char *at = text;
 
 	job_options(&job, argc, argv, options);
-	if (nthreads < 2 || nthreads > THREADS_MAX || late_plan.who >= nthreads || job.rounds > LATE_ROUNDS)
+	if (nthreads < 2 || nthreads > LATE_TEAM || late_plan.who >= nthreads || job.rounds > LATE_ROUNDS)
 		return 2;
 	job_begin(&job);
 	if (pattern)
@@ -95,13 +91,5 @@ int main(int argc, char **argv)
 	else
 		run();
 	job_finish(&job);
-	at += sprintf(at, ",\n \"members\":[");
-	for (long i = 0; i < nthreads; i++) {
-		at += sprintf(at, "%s{\"tid\":%ld", i ? ",\n " : "", team[i].tid);
-		at = late_put(at, &team[i], job.rounds);
-		at += sprintf(at, "}");
-	}
-	sprintf(at, "]");
-	job.more_truth = text;
-	return job_truth(&job, job.rounds, 0, &(struct counts){ 0 }, NULL, 0);
+	return late_team_truth(&job, team, nthreads);
 }
