@@ -8,7 +8,7 @@
 
 #include "meaning/value.h"
 
-static const struct value *value_of(const struct def_probe *probe, enum meaning meaning)
+const struct value *observed_value(const struct def_probe *probe, enum meaning meaning)
 {
 	for (uint32_t i = 0; i < probe->nvalues; i++)
 		if (probe->values[i].meaning == meaning && !probe->values[i].unobservable)
@@ -26,7 +26,7 @@ enum lock_does lock_call_does(const struct def_probe *probe)
 	case ROLE_RELEASE:
 		return LOCK_GIVES_BACK;
 	case ROLE_WAIT:
-		return value_of(probe, MEANING_LOCK) ? LOCK_LENDS : LOCK_NOTHING;
+		return observed_value(probe, MEANING_LOCK) ? LOCK_LENDS : LOCK_NOTHING;
 	default:
 		return LOCK_NOTHING;
 	}
@@ -49,7 +49,7 @@ bool lock_call_reaches_others(const struct def_probe *probe)
 		return true;
 	case ROLE_COPY:
 	case ROLE_SET:
-		return value_of(probe, MEANING_PEER);
+		return observed_value(probe, MEANING_PEER);
 	default:
 		return false;
 	}
@@ -57,7 +57,7 @@ bool lock_call_reaches_others(const struct def_probe *probe)
 
 bool lock_call_took(const struct def_probe *probe, const struct span *span)
 {
-	const struct value *done = value_of(probe, MEANING_DONE), *error = value_of(probe, MEANING_ERROR);
+	const struct value *done = observed_value(probe, MEANING_DONE), *error = observed_value(probe, MEANING_ERROR);
 	struct value_reading r = { .known = false };
 
 	if (span->reason != GB_END_RETURN && span->reason != GB_END_TAIL)

@@ -26,6 +26,9 @@ uint64_t lock_call_family(uint64_t seed, const char *event);
  */
 bool lock_call_reaches_others(const struct def_probe *probe);
 
+/* What a call has of this meaning, where a probe can observe it; NULL: nothing. Of any call. */
+const struct value *observed_value(const struct def_probe *probe, enum meaning meaning);
+
 /* Does the thread have the lock now? For calls that take or try. A try of which that is not known has not. */
 bool lock_call_took(const struct def_probe *probe, const struct span *span);
 

@@ -7,31 +7,19 @@
 #include <string.h>
 
 #include "meaning/value.h"
-
-static const struct value *value_of(const struct def_probe *probe, enum meaning meaning)
-{
-	for (uint32_t i = 0; i < probe->nvalues; i++)
-		if (probe->values[i].meaning == meaning && !probe->values[i].unobservable)
-			return &probe->values[i];
-	return NULL;
-}
-
-static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
-{
-	return value_of(probe, meaning);
-}
+#include "recording/lock_calls.h"
 
 bool call_sleeps_at_address(const struct def_probe *probe)
 {
 	return probe->role == ROLE_WAIT && !(probe->marks & (MARK_EXPOSURE | MARK_ACCESS)) &&
-	       has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_REQUEST) &&
-	       !has_meaning(probe, MEANING_TASK) && !has_meaning(probe, MEANING_PEER);
+	       observed_value(probe, MEANING_PTR) && !observed_value(probe, MEANING_REQUEST) &&
+	       !observed_value(probe, MEANING_TASK) && !observed_value(probe, MEANING_PEER);
 }
 
 bool call_wakes_at_address(const struct def_probe *probe)
 {
-	return probe->role == ROLE_EVENT && !(probe->marks & MARK_EXPOSURE) && has_meaning(probe, MEANING_PTR) &&
-	       !has_meaning(probe, MEANING_PEER);
+	return probe->role == ROLE_EVENT && !(probe->marks & MARK_EXPOSURE) && observed_value(probe, MEANING_PTR) &&
+	       !observed_value(probe, MEANING_PEER);
 }
 
 bool call_sleeps(const struct definitions *d, const struct def_probe *probe)
@@ -44,7 +32,7 @@ bool call_sleeps(const struct definitions *d, const struct def_probe *probe)
 
 bool call_failed(const struct def_probe *probe, const struct span *span)
 {
-	const struct value *error = value_of(probe, MEANING_ERROR);
+	const struct value *error = observed_value(probe, MEANING_ERROR);
 	struct value_reading r = { .known = false };
 
 	if (error)
