@@ -5,23 +5,26 @@ broken.
 
     tests/faults/run.py [--kinds memory,write,...] [--ways] [--from N] [--every N] [SCENARIO...]
     tests/faults/run.py --dies [--kinds fork,bpf,...] [--ways] [--from N] [--every N] [SCENARIO...]
-    tests/faults/run.py --kills N [--seed N] [SCENARIO...]
+    tests/faults/run.py --kills N [--seed N] [--at-once N] [SCENARIO...]
 
 As root. What reads files takes minutes, what puts probes in hours; --ways tries one call of memory, and one file, for
 each way that leads there. --dies ends it by SIGKILL at each of these calls instead, --kills at so many moments of its
-run.
+run. With --at-once N so many commands are tried side by side, each on a job and with libraries of its own.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import apart  # noqa: E402
 import faults  # noqa: E402
 
 os.environ["GASPBPF_OTHERS"] = "ignore"  # as in tests/conftest.py
@@ -84,6 +87,21 @@ def run_killed(maker, scenario, options):
     return options.kills, bad
 
 
+def run_apart(folder, name, options):
+    """One scenario, by another process of this program."""
+    words = [sys.executable, __file__, "--kinds", options.kinds, *["--ways"] * options.ways, *["--dies"] * options.dies,
+             "--from", options.first, "--every", options.every, "--kills", options.kills, "--seed", options.seed, name]
+    result = subprocess.run(apart.command(pathlib.Path(folder) / name, words), stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, errors="replace")
+    print(result.stdout, end="", flush=True)
+    return result.returncode
+
+
+def run_side_by_side(folder, names, options):
+    with concurrent.futures.ThreadPoolExecutor(options.at_once) as workers:
+        return any(list(workers.map(lambda name: run_apart(folder, name, options), names)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="report, record, monitor ... (default: all)")
@@ -95,6 +113,7 @@ def main():
     parser.add_argument("--dies", action="store_true", help="no faults: SIGKILL at each call; with a fork, after it")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="no faults: SIGKILL at N moments of each")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of these moments (default: 1)")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="commands tried side by side (default: 1)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         target = faults.Target(pathlib.Path(folder))
@@ -103,6 +122,8 @@ def main():
             unknown = set(options.scenarios) - set(scenarios)
             if unknown:
                 parser.error(f"no such scenario: {', '.join(sorted(unknown))}; there are {', '.join(scenarios)}")
+            if options.at_once > 1:
+                return run_side_by_side(folder, options.scenarios or scenarios, options)
             maker = faults.Faults(folder)
             one = run_killed if options.kills else run
             results = [one(maker, scenarios[name], options) for name in options.scenarios or scenarios]

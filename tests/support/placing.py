@@ -9,9 +9,10 @@ import subprocess
 
 import pytest
 
+import apart
 import gaspbpf
 
-LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+LIBRARIES = apart.FOLDER
 LINE = re.compile(r"^\s*([0-9a-f]+):\t(?:((?:[0-9a-f]{2} )+)\s*)(?:\t(.*))?$")
 BRANCH = re.compile(r"^(?:bnd |notrack |data16 )*(j[a-z]+|call|loop[a-z]*|xbegin)(?:,p[nt])?\s+([0-9a-f]+)\b")
 

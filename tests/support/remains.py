@@ -6,8 +6,8 @@ import re
 import shutil
 import subprocess
 
+import apart
 import gaspbpf
-import placing
 
 BPFTOOL = shutil.which("bpftool") or "/usr/sbin/bpftool"
 PROGRAMS = {"session", "call", "leave", "on_fork", "on_exec", "on_exit", "open_frames", "linker"}
@@ -105,7 +105,7 @@ def patched(pid, probed):
 
 def copy_of(name, folder):
     """A library of this system as a file of its own: no other process maps it, and nobody else's probes are in it."""
-    shutil.copy(placing.LIBRARIES / name, folder / name)
+    shutil.copy(apart.FOLDER / name, folder / name)
     return folder / name
 
 
