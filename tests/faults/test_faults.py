@@ -7,6 +7,7 @@ Here a call of each kind that few are made of, and a sample of the others; tests
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -200,21 +201,26 @@ def test_the_reader_is_killed_at_some_moment(maker, scenarios, target):
 
 
 def test_stopped_for_a_while(maker, scenarios, target, tmp_path):
-    """gaspbpf is stopped and the ring full: the job runs on, and the calls that found no room are counted."""
+    """gaspbpf is stopped and the ring full: the job runs on, and the calls that found no room are counted, and what they
+    cost, too: they hold the job up like the others."""
     recording = tmp_path / "stopped.gasp"
-    process = maker.start(["-p", target.pid, "-m", "c,pthread", "--ring-size", "64k", "-o", recording, "--json"])
-    gaspbpf.wait_for(lambda: remains.patched(target.pid, target.places), "probes to be in")
+    process = maker.start(["-p", target.pid, "-m", "c,pthread", "--ring-size", "64k", "-o", recording])
+    probed = remains.places(target.pid, "-m", "c,pthread")
+    gaspbpf.wait_for(lambda: remains.patched(target.pid, probed) == probed, "probes to be in")
     process.send_signal(signal.SIGSTOP)
     before = target.progress()
-    gaspbpf.wait_for(lambda: target.progress() > before + 3000, "the job to run on")
+    gaspbpf.wait_for(lambda: target.progress() > before + 6000, "the job to run on")
     process.send_signal(signal.SIGCONT)
     process.send_signal(signal.SIGINT)
     result = maker.finish(process)
     assert result.status == 0, result.errors
     assert not target.wrong()
-    loss = json.loads(result.out)["loss"]
+    report = json.loads(gaspbpf.run("report", "--json", recording).stdout)
+    loss, cheapest = report["loss"], min(report["recording"]["call_ns"].values())
     assert loss["lost"] > 0, loss
     assert loss["calls"] == loss["delivered"] + loss["lost"], loss
+    cost_ms = float(re.search(r"probes took about ([\d.]+) ms", result.errors)[1])
+    assert cost_ms * 1e6 > loss["calls"] * cheapest / 2, (loss, result.errors)
     assert not faults.readable(recording)
 
 
