@@ -201,8 +201,8 @@ def test_the_reader_is_killed_at_some_moment(maker, scenarios, target):
 
 
 def test_stopped_for_a_while(maker, scenarios, target, tmp_path):
-    """gaspbpf is stopped and the ring full: the job runs on, and the calls that found no room are counted, and what they
-    cost, too: they hold the job up like the others."""
+    """gaspbpf is stopped and the ring full: the job runs on, and the calls that found no room are counted, and what
+    they cost, too: they hold the job up like the others."""
     recording = tmp_path / "stopped.gasp"
     process = maker.start(["-p", target.pid, "-m", "c,pthread", "--ring-size", "64k", "-o", recording])
     probed = remains.places(target.pid, "-m", "c,pthread")

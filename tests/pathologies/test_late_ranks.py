@@ -12,7 +12,8 @@ import truth
 
 PROGRAM = gaspbpf.WORKLOADS / "pathology" / "mpi_openmpi"
 RANKS, WHO, US = 4, 1, 4000
-BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL, HALO, HALO_AGAIN = range(10)
+(BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL, HALO, HALO_AGAIN, PROBE, TEST,
+ TEST_ALL, IPROBE, MPROBE) = range(15)
 
 
 def run(job, observe, tmp_path, pattern, *options, us=US):
@@ -27,9 +28,11 @@ def others():
 @pytest.mark.parametrize("pattern, state, victims", [
     (BARRIER, "wait_at_barrier", others()), (ALLREDUCE, "wait_at_nxn", others()), (LATE_SENDER, "late_sender", [2]),
     (LATE_RECEIVER, "late_receiver", [2]), (BROADCAST, "late_broadcast", others()), (REDUCE, "early_reduce", [2]),
-    (WAITALL, "late_sender", [2]), (HALO, "late_sender", [0, 2]), (HALO_AGAIN, "late_sender", [0, 2])],
+    (WAITALL, "late_sender", [2]), (HALO, "late_sender", [0, 2]), (HALO_AGAIN, "late_sender", [0, 2]),
+    (PROBE, "late_sender", [2]), (TEST, "late_sender", [2]), (TEST_ALL, "late_sender", [2]),
+    (IPROBE, "late_sender", [2]), (MPROBE, "late_sender", [2])],
     ids=["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "waitall", "halo",
-         "halo again"])
+         "halo again", "probe", "test", "testall", "iprobe", "mprobe"])
 def test_a_late_rank(job, observe, tmp_path, pattern, state, victims):
     seen = run(job, observe, tmp_path, pattern)
     all_meet = pattern in (BARRIER, ALLREDUCE, REDUCE)

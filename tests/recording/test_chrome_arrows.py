@@ -114,6 +114,19 @@ def test_a_part_begins_between_two_messages_on_their_way(tmp_path):
     assert arrows(exported(tmp_path, text, "--from", "0.000000115")) == [("message", (1, 120), (2, 600))]
 
 
+def test_who_asks_for_a_message(tmp_path):
+    """It arrives in the last of the calls that ask; where it is found and then received, in what receives it."""
+    def ask(start, flag):
+        return call(2, start, start + 10, "MPI_Iprobe", source=0, tag=0, flag=flag, **{"comm.id": 0}, **(
+            {"status.source": 0, "status.tag": 0} if flag else {}))
+    begun = call(2, 20, 25, "MPI_Irecv", source=0, tag=0, count=1, datatype=1, request=5, **{"comm.id": 0})
+    asked = ranks(2) + begun + send(1, 100, 110, 1) + "".join(
+        call(2, start, start + 10, "MPI_Test", request=5, flag=int(start == 120)) for start in range(40, 121, 20))
+    assert arrows(exported(tmp_path, asked)) == [("message", (1, 100), (2, 120))]
+    found = ranks(2) + send(1, 100, 110, 1) + ask(80, 0) + ask(120, 1) + receive(2, 140, 150, 0)
+    assert arrows(exported(tmp_path, found)) == [("message", (1, 100), (2, 140))]
+
+
 def test_a_lock(tmp_path):
     def lock(tid, start, end, symbol):
         return call(tid, start, end, symbol, mutex=4096)

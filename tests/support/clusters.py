@@ -28,27 +28,36 @@ def free_ports(count):
 def processes(**variables):
     """pid: name, of the processes with these variables in their environment; those that have ended have none."""
     found = {}
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+    for pid in gaspbpf.pids():
+        folder = pathlib.Path(f"/proc/{pid}")
         try:
             environment = dict(item.split("=", 1) for item in
                                (folder / "environ").read_bytes().decode(errors="replace").split("\0") if "=" in item)
             if all(environment.get(name) == value for name, value in variables.items()):
                 words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                found[int(folder.name)] = " ".join(words)
+                found[pid] = " ".join(words)
         except OSError:
             continue
     return found
 
 
+def leads_into(link, folder):
+    try:
+        return os.readlink(link).startswith(f"{folder}")
+    except OSError:
+        return False
+
+
 def in_folder(folder):
     """Processes that have files of it open, or stand in it, even where it is gone."""
     found = []
-    for link in [*pathlib.Path("/proc").glob("[0-9]*/fd/*"), *pathlib.Path("/proc").glob("[0-9]*/cwd")]:
+    for pid in gaspbpf.pids():
+        process = pathlib.Path(f"/proc/{pid}")
         try:
-            if os.readlink(link).startswith(f"{folder}"):
-                found.append(link.parts[2])
+            links = [process / "cwd", *process.glob("fd/*")]
         except OSError:
             continue
+        found += [pid for link in links if leads_into(link, folder)]
     return found
 
 

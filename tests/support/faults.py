@@ -169,13 +169,13 @@ class Scenario:
 
 def processes():
     """Of all on the machine: (pid, name, state, parent, session). A name is what its user likes."""
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for pid in gaspbpf.pids():
         try:
-            text = stat.read_text(errors="replace")
+            text = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
         except OSError:
             continue
         state, parent, _, session, *_ = text[text.rindex(")") + 2:].split()
-        yield int(text.split()[0]), text[text.index("(") + 1:text.rindex(")")], state, int(parent), int(session)
+        yield pid, text[text.index("(") + 1:text.rindex(")")], state, int(parent), int(session)
 
 
 def processes_in(session):

@@ -118,6 +118,11 @@ class Observation:
         return self.process.returncode, out.decode(errors="replace"), self.errors.decode(errors="replace")
 
 
+def pids():
+    """Of all processes that there are."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def kill_group(process):
     """Ends a process that leads a session of its own, with all that it started there."""
     try:

@@ -117,9 +117,9 @@ def twins(sick, healed, **other):
 
 # --- somebody is late -------------------------------------------------------------
 
-PATTERNS = ["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "chain", "waitall"]
-WAITS_AT = {
-    "late sender": {"no_overlap": LATE}, "waitall": {"no_overlap": LATE}, "late receiver": {"no_overlap": LATE}}
+PATTERNS = ["barrier", "allreduce", "late sender", "late receiver", "broadcast", "reduce", "chain", "waitall", "halo",
+            "halo again", "probe", "test", "testall", "iprobe", "mprobe"]
+WAITS_AT = dict.fromkeys(["late sender", "waitall", "late receiver", "halo", "halo again"], {"no_overlap": LATE})
 
 
 def late_mpi():
@@ -127,6 +127,19 @@ def late_mpi():
         sick = Case(f"MPI {name}", "rank 1 of 4 comes 4 ms late", mpi(4, "--pattern", number, "--us", 4000), 4,
                     ["delay"], WAITS_AT.get(name, {}), rank_and_line("mpi.c", 1))
         yield from twins(sick, mpi(4, "--pattern", number, "--us", 0))
+
+
+def late_signals():
+    """What threads of one process wait for."""
+    for pattern, name, wrong, who in ((0, "semaphores", "the producer works 3 ms more for each piece", 0),
+                                      (1, "conditions", "the producer works 3 ms more for each piece", 0),
+                                      (2, "meeting", "thread 1 comes 3 ms late to a barrier made of a condition "
+                                       "variable", 1)):
+        command = [PATHOLOGY / "signals", "--pattern", pattern, "--who", 1, "--rounds", 40]
+        yield from twins(Case(f"pthread {name}", wrong, [*command, "--us", 3000], 1, ["delay"],
+                              says=thread_and_line("signals.c", who)), [*command, "--us", 0])
+    yield Case("pthread helper", "", [PATHOLOGY / "signals", "--pattern", 3, "--threads", 3, "--base", 3000, "--us", 0],
+               planted=False)
 
 
 def late_others():
@@ -384,8 +397,9 @@ def unplanted():
 
 
 def all_cases():
-    found = [case for group in (late_mpi, late_others, late_in_time, late_together, observed_badly, crowded, locks,
-                                messages, memory, tasks, regions, one_sided, unplanted) for case in group()]
+    groups = (late_mpi, late_signals, late_others, late_in_time, late_together, observed_badly, crowded, locks,
+              messages, memory, tasks, regions, one_sided, unplanted)
+    found = [case for group in groups for case in group()]
     assert len({case.name for case in found}) == len(found)
     return found
 

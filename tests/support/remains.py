@@ -52,10 +52,10 @@ def assert_gone(held):
 def orphans():
     """Programs of gaspbpf's that belong to no running gaspbpf (another one may be at work on this machine)."""
     ours = {("prog", entry["id"]) for entry in _listed("prog") if entry.get("name") in PROGRAMS}
-    for comm in pathlib.Path("/proc").glob("[0-9]*/comm"):
+    for pid in gaspbpf.pids():
         try:
-            if comm.read_text(errors="replace").strip() == "gaspbpf":
-                ours -= held_by(comm.parent.name)
+            if pathlib.Path(f"/proc/{pid}/comm").read_text(errors="replace").strip() == "gaspbpf":
+                ours -= held_by(pid)
         except OSError:
             pass
     return ours

@@ -2,8 +2,9 @@
 /*
  * vain.c - calls that ask whether something has come (MPI_Test, MPI_Iprobe), and it has not.
  *
- * Whoever asks again and again until it has come waits, in many short calls instead of one long one. No other analysis
- * sees that as a wait. So the finding that such calls take much of the time says how many of them found nothing.
+ * Whoever asks again and again until it has come waits, in many short calls instead of one long one. For whom, the wait
+ * states tell where that is known (simulate/polls.c); the finding that such calls take much of the time says how many
+ * of them found nothing.
  */
 #include "analysis/analyses.h"
 #include "analysis/vain.h"

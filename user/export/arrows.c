@@ -47,9 +47,9 @@ static enum arrow_kind kind_of(enum wait_state state)
 /* The moment, or the last one that is in the call. */
 static uint64_t within(const struct related_call *call, uint64_t time)
 {
-	uint64_t last = call->end > call->start ? call->end - 1 : call->start;
+	uint64_t first = call->last ?: call->start, last = call->end > first ? call->end - 1 : first;
 
-	return time < call->start ? call->start : time > last ? last : time;
+	return time < first ? first : time > last ? last : time;
 }
 
 static bool is_chosen(const struct reading *r, const struct related_call *call)

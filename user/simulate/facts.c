@@ -140,6 +140,14 @@ bool fact_is_nobody(const struct facts *facts, enum want want, const struct span
 	return false;
 }
 
+bool call_found(const struct facts *facts, const struct span *span)
+{
+	int64_t done;
+
+	return span_returned(span) &&
+	       (!facts->answers.count[WANT_DONE] || (fact_number(facts, WANT_DONE, span, &done) && done));
+}
+
 /* --- kinds ---------------------------------------------------------------- */
 
 static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
@@ -378,6 +386,27 @@ static uint32_t classes_of(const struct facts *facts, const struct def_probe *pr
 
 /* --- all of it ------------------------------------------------------------ */
 
+static bool names_at(const struct def_probe *probe, enum meaning meaning, bool at_return)
+{
+	for (uint32_t i = 0; i < probe->nvalues; i++)
+		if (probe->values[i].meaning == meaning && probe->values[i].at_return == at_return)
+			return true;
+	return false;
+}
+
+/* A wait for a message that names no request: nothing has been asked for yet. */
+static bool finds_message(const struct def_probe *probe)
+{
+	return (probe->role == ROLE_WAIT || probe->role == ROLE_TEST) && names_at(probe, MEANING_PEER, false) &&
+	       has_meaning(probe, MEANING_COMM) && !names_at(probe, MEANING_REQUEST, false);
+}
+
+static bool receives_taken(const struct def_probe *probe)
+{
+	return probe->role == ROLE_RECV && !names_at(probe, MEANING_PEER, false) && !has_meaning(probe, MEANING_COMM) &&
+	       (names_at(probe, MEANING_REQUEST, false) || !has_meaning(probe, MEANING_TAG));
+}
+
 static uint64_t family_of(const struct def_probe *probe)
 {
 	if (probe->role != ROLE_ACQUIRE && probe->role != ROLE_TRY && probe->role != ROLE_RELEASE)
@@ -400,6 +429,9 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->role = probe->role;
 	facts->task = probe->role == ROLE_TASK;
 	facts->test = probe->role == ROLE_TEST;
+	facts->takes = finds_message(probe) && names_at(probe, MEANING_REQUEST, true);
+	facts->finds = finds_message(probe) && !facts->takes && sim->teller; /* plug-ins know no such message */
+	facts->taken = receives_taken(probe);
 	facts->sync = probe->marks & MARK_SYNC;
 	facts->split = model->notifies && is_split_wait(probe);
 	facts->global_locks = model->shared_memory;
@@ -412,7 +444,8 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->signal = signal_of(probe, model);
 	facts->fence = one_sided_kind(probe->role);
 	for (uint32_t i = 0; i < probe->nvalues; i++)
-		facts->begins |= probe->values[i].meaning == MEANING_REQUEST && probe->values[i].at_return;
+		facts->begins |= probe->values[i].meaning == MEANING_REQUEST && probe->values[i].at_return &&
+				 facts->kind != KIND_WAIT; /* one that finds a message returns a handle for it */
 	facts->payload = payload_plan_new(probe->role, probe->values, probe->nvalues);
 	sim->functions[facts->func].classes |= classes_of(facts, probe);
 	return facts->payload ? 0 : -ENOMEM;

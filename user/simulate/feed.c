@@ -225,7 +225,8 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 	}
 }
 
-static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
+/* start: of the first of the calls that are this operation. */
+static struct op *begin_op(struct sim *sim, const struct span *span, uint64_t start, int *error)
 {
 	const struct facts *facts = &sim->facts[span->probe];
 	struct op *op = new_op(sim);
@@ -239,7 +240,8 @@ static struct op *begin_op(struct sim *sim, const struct span *span, int *error)
 	op->probe = span->probe;
 	op->site = span->site;
 	op->func = facts->func;
-	op->start = span->start;
+	op->start = start;
+	op->last_start = start < span->start ? span->start : 0;
 	op->end = span->end;
 	op->target = -1;
 	op->sent = op->received = -1;
@@ -317,21 +319,74 @@ static int feed_alone(struct sim *sim, struct sim_thread *thread, const struct e
 	return 0;
 }
 
-static int feed_operation(struct sim *sim, struct sim_thread *thread, const struct event *event)
+static int feed_operation(struct sim *sim, struct sim_thread *thread, const struct event *event, uint64_t start)
 {
 	size_t extra = sim->writer ? span_size(sim, event->span) : 0;
 	struct item *item;
 	int error;
 
-	thread->feeding = begin_op(sim, event->span, &error);
+	thread->feeding = begin_op(sim, event->span, start, &error);
 	if (error)
 		return error;
-	item = row_put(sim, &thread->row, ITEM_BEGIN, event->time, event->lane, extra);
+	item = row_put(sim, &thread->row, ITEM_BEGIN, start, event->lane, extra);
 	if (!item)
 		return -ENOMEM;
 	item->op = thread->feeding;
 	memcpy(item + 1, event->span, extra);
 	return 0;
+}
+
+/* --- asking again and again ---------------------------------------------------- */
+
+/* To who wants to know what belongs together such calls are one (polls.c): the last, which begins with the first. A
+ * plug-in is told of each. */
+static bool asks(const struct sim *sim, const struct event *event)
+{
+	return sim->teller && event->type == EVENT_START && sim->facts[event->span->probe].test;
+}
+
+/* It has asked in vain: that has to do with nobody. */
+static int feed_vain(struct sim *sim, struct sim_thread *thread)
+{
+	struct poll *poll = &thread->poll;
+	const struct alone alone = { poll->end, poll->probe, poll->site };
+
+	if (!poll->asks)
+		return 0;
+	poll->asks = false;
+	return row_put_with(sim, &thread->row, ITEM_ALONE, poll->start, 0, &alone, sizeof(alone));
+}
+
+static int feed_test(struct sim *sim, struct sim_thread *thread, const struct event *event)
+{
+	const struct span *span = event->span;
+	struct poll *poll = &thread->poll;
+	uint64_t start = span->start;
+	int error = poll_goes_on(poll, span->start) ? 0 : feed_vain(sim, thread);
+
+	if (error)
+		return error;
+	if (call_found(&sim->facts[span->probe], span)) {
+		if (poll->asks)
+			start = poll->start;
+		poll->asks = false;
+		return feed_operation(sim, thread, event, start);
+	}
+	if (!poll->asks)
+		*poll = (struct poll){ true, poll->rests, span->probe, span->site, span->start, span->end, 0 };
+	poll->end = span->end;
+	thread->feeding = &sim->alone;
+	sim->counts.ops++;
+	return 0;
+}
+
+int feed_rest(struct sim *sim)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < sim->d->nthreads && !error; i++)
+		error = feed_vain(sim, &sim->threads[i]);
+	return error;
 }
 
 static int feed_start(struct sim *sim, struct sim_thread *thread, const struct event *event)
@@ -342,7 +397,9 @@ static int feed_start(struct sim *sim, struct sim_thread *thread, const struct e
 		return feed_inner(sim, thread, event);
 	thread->feeding_lane = event->lane;
 	thread->feeding_level = event->level;
-	return is_alone(sim, facts) ? feed_alone(sim, thread, event) : feed_operation(sim, thread, event);
+	if (asks(sim, event))
+		return feed_test(sim, thread, event);
+	return is_alone(sim, facts) ? feed_alone(sim, thread, event) : feed_operation(sim, thread, event, event->time);
 }
 
 static int feed_end(struct sim *sim, struct sim_thread *thread, const struct event *event)
@@ -396,6 +453,9 @@ int feed_event(void *context, const struct definitions *d, const struct event *e
 	int error;
 
 	note_time(sim, thread, event->time);
+	error = thread->feeding || asks(sim, event) ? 0 : feed_vain(sim, thread);
+	if (error)
+		return error;
 	error = event->type == EVENT_START ? feed_start(sim, thread, event)
 		: event->type == EVENT_END ? feed_end(sim, thread, event)
 					   : feed_moment(sim, thread, event);
@@ -408,9 +468,10 @@ int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
 {
 	struct sim *sim = context;
 	struct sim_thread *thread = &sim->threads[gap->thread];
+	int error = thread->feeding ? 0 : feed_vain(sim, thread);
 
-	if (!sim->writer && thread->feeding)
-		return 0;
+	if (error || (!sim->writer && thread->feeding))
+		return error;
 	return row_put_with(sim, &thread->row, ITEM_GAP, gap->after, 0, gap, sizeof(*gap));
 }
 
@@ -418,8 +479,9 @@ int feed_gap(void *context, const struct definitions *d, const struct gap *gap)
 int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control)
 {
 	struct sim *sim = context;
+	int error = sim->threads[thread].feeding ? 0 : feed_vain(sim, &sim->threads[thread]);
 
-	if (control->value || (!sim->writer && sim->threads[thread].feeding))
-		return 0;
+	if (error || control->value || (!sim->writer && sim->threads[thread].feeding))
+		return error;
 	return row_put(sim, &sim->threads[thread].row, ITEM_OFF, control->time, 0, 0) ? 0 : -ENOMEM;
 }

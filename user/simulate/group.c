@@ -232,6 +232,7 @@ static int note_event(void *context, const struct definitions *d, const struct e
 	thread->noting = true;
 	thread->feeding_lane = event->lane;
 	thread->feeding_level = event->level;
+	polls_note(sim, span);
 	return note_span(sim, span, true);
 }
 
@@ -516,8 +517,9 @@ static void take_kept(struct sim *sim)
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		sim->processes[i].from_start = sim->kept->from_start[i];
 	for (size_t i = 0; i < sim->d->nthreads; i++) {
-		sim->threads[i].last = sim->kept->last[i];
-		sim->threads[i].last_team = sim->kept->last_team[i];
+		sim->threads[i].last = sim->kept->threads[i].last;
+		sim->threads[i].last_team = sim->kept->threads[i].last_team;
+		sim->threads[i].poll.rests = sim->kept->threads[i].rests;
 	}
 }
 
@@ -541,6 +543,7 @@ int groups_open(struct sim *sim)
 	if (!groups->last || !groups->index || !groups->ranks)
 		return -ENOMEM;
 	error = timeline_read(sim->recording, &ops);
+	polls_decide(sim);
 	if (!error)
 		error = members_find(sim);
 	groups->whole = !error;
@@ -598,17 +601,16 @@ static bool keep(struct sim *sim)
 		return false;
 	if (!sim->kept->from_start)
 		sim->kept->from_start = calloc(sim->d->nprocesses + 1, sizeof(*sim->kept->from_start));
-	if (!sim->kept->last)
-		sim->kept->last = calloc(sim->d->nthreads + 1, sizeof(*sim->kept->last));
-	if (!sim->kept->last_team)
-		sim->kept->last_team = calloc(sim->d->nthreads + 1, sizeof(*sim->kept->last_team));
-	if (!sim->kept->from_start || !sim->kept->last || !sim->kept->last_team)
+	if (!sim->kept->threads)
+		sim->kept->threads = calloc(sim->d->nthreads + 1, sizeof(*sim->kept->threads));
+	if (!sim->kept->from_start || !sim->kept->threads)
 		return false;
 	for (size_t i = 0; i < sim->d->nprocesses; i++)
 		sim->kept->from_start[i] = sim->processes[i].from_start;
 	for (size_t i = 0; i < sim->d->nthreads; i++) {
-		sim->kept->last[i] = sim->threads[i].last;
-		sim->kept->last_team[i] = sim->threads[i].last_team;
+		sim->kept->threads[i].last = sim->threads[i].last;
+		sim->kept->threads[i].last_team = sim->threads[i].last_team;
+		sim->kept->threads[i].rests = sim->threads[i].poll.rests;
 	}
 	sim->kept->calls = sim->counts.calls;
 	sim->kept->groups = groups;
@@ -637,6 +639,5 @@ void kept_groups_free(struct kept_groups *kept)
 	if (kept->groups)
 		groups_free(kept->groups);
 	free(kept->from_start);
-	free(kept->last);
-	free(kept->last_team);
+	free(kept->threads);
 }

@@ -144,7 +144,7 @@ static struct hold *give_back(struct sim_thread *thread, const struct lock *lock
 			continue;
 		*at = hold->next_held;
 		hold->release = op->start;
-		hold->gives = (struct related_call){ op->thread, op->probe, op->site, op->start, op->end };
+		hold->gives = op_call(op);
 		hold->released_fed = true;
 		return hold;
 	}

@@ -81,7 +81,7 @@ static void leave_alone(struct sim *sim, struct half *half)
 	if (half->is_send)
 		sim->counts.unmatched_sends++;
 	else
-		sim->counts.unmatched_recvs++;
+		sim->counts.unmatched_recvs += !half->peeks;
 	wake(sim, half);
 	if (!half->holds) {
 		half->holds = 1;
@@ -95,6 +95,19 @@ void match_check_direction(struct sim *sim, struct half *receive)
 		receive->backwards = true;
 		sim->counts.backwards++;
 	}
+}
+
+/* It waits for the message, which stays where it is. Who looks at it once more has not to wait. */
+static void look_at(struct sim *sim, struct half *send, struct half *looks)
+{
+	if (send->peek) {
+		leave_alone(sim, looks);
+		return;
+	}
+	send->peek = looks;
+	send->holds++;
+	looks->other = send;
+	wake(sim, looks);
 }
 
 static void pair(struct sim *sim, struct half *send, struct half *receive)
@@ -205,6 +218,11 @@ static void match_channel(struct sim *sim, struct channel *channel)
 			continue;
 		}
 		channel->in_step = true;
+		if (receive->peeks) {
+			halves_pop(&channel->receives);
+			look_at(sim, send, receive);
+			continue;
+		}
 		halves_pop(&channel->sends);
 		halves_pop(&channel->receives);
 		pair(sim, send, receive);
@@ -354,7 +372,7 @@ int match_post(struct sim *sim, struct half *half, bool alone)
 	if (alone || sim->processes[process].lossy || (partner != NO_INDEX && sim->processes[partner].lossy)) {
 		half->alone = true;
 		sim->counts.unmatched_sends += half->is_send;
-		sim->counts.unmatched_recvs += !half->is_send;
+		sim->counts.unmatched_recvs += !half->is_send && !half->peeks;
 		return 0;
 	}
 	if (half->is_send)
@@ -422,6 +440,13 @@ static int feed_receive(struct sim *sim, struct op *op, const struct span *span)
 	op->recv->comm = comm.number;
 	op->recv->tag = (int32_t)tag;
 	op->recv->partner = sender;
+	if (op->kind == KIND_WAIT) {
+		op->recv->peeks = op->facts->finds;
+		op->recv->start = span->start;
+		if (half_await(op, op->recv))
+			return -ENOMEM;
+		op->recv->holds = 2;
+	}
 	return match_post(sim, op->recv, !span_returned(span) || (peer >= 0 && sender == NO_INDEX));
 }
 
@@ -462,10 +487,12 @@ int match_feed(struct sim *sim, struct op *op, const struct span *span)
 			break;
 		/* fall through */
 	case KIND_RECV:
-		error = feed_receive(sim, op, span);
+		error = op->facts->taken ? 0 : feed_receive(sim, op, span);
 		break;
 	case KIND_WAIT:
-		return requests_wait(sim, op, span);
+		if ((op->facts->finds || op->facts->takes) && call_found(op->facts, span))
+			error = feed_receive(sim, op, span);
+		return error ? error : requests_wait(sim, op, span);
 	case KIND_LOCAL:
 		if (op->facts->describes)
 			return persistent_describe(sim, op, span);

@@ -7,6 +7,7 @@
  */
 #include "simulate/message.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct half *half_new(struct sim *sim, const struct op *op, bool is_send)
@@ -53,11 +54,27 @@ void half_leave(struct sim *sim, struct half *half)
 	if (half->holds || half->queued)
 		return;
 	other = half->other;
+	if (half->peeks) {
+		recycle(sim, half);
+		if (other) {
+			other->peek = NULL;
+			half_leave(sim, other);
+		}
+		return;
+	}
 	if (other && other->holds)
 		return;
 	if (other)
 		recycle(sim, other);
 	recycle(sim, half);
+}
+
+int half_await(struct op *op, struct half *half)
+{
+	if (array_reach(&op->halves, &op->halves_room, op->nhalves + 1, sizeof(*op->halves)))
+		return -ENOMEM;
+	op->halves[op->nhalves++] = half;
+	return 0;
 }
 
 void halves_insert(struct halves *queue, struct half *half)

@@ -28,6 +28,8 @@ static void reach_half(struct sim *sim, struct op *op, struct half *half)
 		schedule_wake(sim, half->waiting->thread);
 	if (half->other && half->other->waiting)
 		schedule_wake(sim, half->other->waiting->thread);
+	if (half->peek && half->peek->waiting)
+		schedule_wake(sim, half->peek->waiting->thread);
 }
 
 /* Messages that were described before are begun. */

@@ -72,6 +72,9 @@ struct facts {
 	bool task;   /* pieces of it go to ProcessTask */
 	bool sync;   /* a send that waits for its receiver */
 	bool test;   /* a wait that may fail */
+	bool finds;  /* it ends when there is a message, which another call receives; or ... */
+	bool takes;  /* ... takes that, so that the call that receives it needs to know no more than a handle */
+	bool taken;  /* a receive of such a one */
 	bool starts; /* messages that were described by other calls (persistent.c) */
 	enum { DESCRIBES_NOTHING, DESCRIBES_SEND, DESCRIBES_RECV } describes;
 	bool split;        /* a wait that ends what a notify of its model began */
@@ -100,11 +103,13 @@ struct half {
 	/* What queues and pairs look at, while it may have left the cache: together. */
 	struct half *next, *before; /* in its channel's queue */
 	struct half *other;         /* NULL: not matched */
+	struct half *peek;          /* on a send: of who waits for it, and does not receive it */
 	struct op *waiting;         /* that can go on when the other half is reached */
 	uint64_t start;             /* recorded: of the send; of a receive the post */
 	uint32_t thread;
 	unsigned holds;
 	bool is_send, queued;
+	bool peeks;                   /* it is no receive, but waits for the message that the next one gets */
 	bool alone;                   /* no other half will come */
 	bool sync;                    /* a send that does not end before its receiver has come */
 	bool begins;                  /* a wait ends it */
@@ -187,6 +192,7 @@ struct op {
 	bool reached;
 	uint32_t thread, func, probe, site;
 	uint64_t start, end; /* recorded */
+	uint64_t last_start; /* related_call.last */
 	struct times new_start, new_end;
 	int64_t sent, received; /* bytes; -1 unknown */
 	struct half *send, *recv;
@@ -213,6 +219,11 @@ struct op {
 	uint64_t lock_number;
 	const struct facts *facts;
 };
+
+static inline struct related_call op_call(const struct op *op)
+{
+	return (struct related_call){ op->thread, op->probe, op->site, op->start, op->end, op->last_start };
+}
 
 /* Of those that wait for their turn, or to be used again, there are more than the cache holds: asked for in time. (A
  * call that does nothing else would be left out by the compiler.) */
@@ -266,8 +277,18 @@ struct lane_out {
 	size_t nopen, room;
 };
 
+/* Calls of a thread that ask whether something has come, and it has not: one after the other (polls.c). */
+struct poll {
+	bool asks;
+	bool rests;           /* in its pauses between two of them it does nothing else */
+	uint32_t probe, site; /* of the first */
+	uint64_t start, end;  /* of the first, of the last */
+	uint64_t paused;      /* ns, while it is not known whether it rests */
+};
+
 struct sim_thread {
 	struct row row;
+	struct poll poll;
 	bool noting;        /* the first reading is inside of an operation */
 	struct op *feeding; /* the operation that the events being fed are inside of */
 	unsigned feeding_lane, feeding_level;
@@ -343,8 +364,10 @@ struct comm;
 struct kept_groups {
 	struct groups *groups; /* NULL: nothing yet */
 	bool *from_start;      /* by process */
-	uint64_t *last;        /* by thread */
-	uint64_t *last_team;   /* likewise */
+	struct kept_thread {
+		uint64_t last, last_team;
+		bool rests;
+	} * threads;
 	uint64_t calls;
 };
 
@@ -414,6 +437,8 @@ bool fact_number(const struct facts *facts, enum want want, const struct span *s
 /* A number is known, and it is the one that says "nobody". */
 bool fact_is_nobody(const struct facts *facts, enum want want, const struct span *span);
 struct sent_words span_words(const struct span *span);
+/* Whether what the call asks for has come; where it does not say, it has. */
+bool call_found(const struct facts *facts, const struct span *span);
 /* Whether the call came to its end. */
 static inline bool span_returned(const struct span *span)
 {
@@ -477,6 +502,8 @@ int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, 
 
 /* message.c: one of those that needed the half does not any more. */
 void half_leave(struct sim *sim, struct half *half);
+/* The operation waits for this half, too, with a hold of the caller's. 0 or -ENOMEM. */
+int half_await(struct op *op, struct half *half);
 
 /* requests.c */
 /* The operation has begun what a wait will end. 0 or -ENOMEM. */
@@ -554,10 +581,20 @@ int teams_left(struct sim *sim, uint32_t thread, uint64_t time);
 /* It goes on without the others: to its share; NULL: from the end of its region. */
 void teams_give_up(struct sim *sim, uint32_t thread, struct share *share);
 
+/* polls.c */
+/* The first reading: an outermost call. */
+void polls_note(const struct sim *sim, const struct span *span);
+/* After it. */
+void polls_decide(struct sim *sim);
+/* Whether one who asks again at that time has waited since the last time. */
+bool poll_goes_on(const struct poll *poll, uint64_t start);
+
 /* feed.c: for timeline_ops */
 int feed_event(void *context, const struct definitions *d, const struct event *event);
 int feed_gap(void *context, const struct definitions *d, const struct gap *gap);
 int feed_control(void *context, const struct definitions *d, uint32_t thread, const struct def_control *control);
+/* All has been fed: what a thread still asks for has not come. 0 or -ENOMEM. */
+int feed_rest(struct sim *sim);
 void row_pop(struct sim *sim, struct row *row);
 void op_free(struct sim *sim, struct op *op);
 

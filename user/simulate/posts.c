@@ -41,7 +41,7 @@ static struct post *post_of(struct op *op)
 	if (!post || op->post)
 		return post;
 	post->users = 1;
-	post->call = (struct related_call){ op->thread, op->probe, op->site, op->start, op->end };
+	post->call = op_call(op);
 	op->post = post;
 	return post;
 }

@@ -36,19 +36,14 @@ static const struct called nothing = { NO_INDEX, NO_INDEX };
 
 /* --- who waited for whom ------------------------------------------------------- */
 
-static struct related_call call_of(const struct op *op)
-{
-	return (struct related_call){ op->thread, op->probe, op->site, op->start, op->end };
-}
-
 static struct related_call call_of_half(const struct half *half)
 {
-	return (struct related_call){ half->thread, half->probe, half->site, half->start, half->end };
+	return (struct related_call){ half->thread, half->probe, half->site, half->start, half->end, 0 };
 }
 
 static struct related_call call_of_member(const struct participant *member)
 {
-	return (struct related_call){ member->thread, member->probe, member->site, member->start, member->end };
+	return (struct related_call){ member->thread, member->probe, member->site, member->start, member->end, 0 };
 }
 
 /* The wait goes on until the last of all that was waited for. */
@@ -185,7 +180,7 @@ static int tell_message(const struct teller *teller, const struct related_call *
 {
 	struct related_call sends;
 
-	if (!mine || mine->is_send || mine->alone || !mine->other)
+	if (!mine || mine->is_send || mine->peeks || mine->alone || !mine->other)
 		return 0;
 	sends = call_of_half(mine->other);
 	return teller->ops->message(teller->ops->context, &sends, receives, mine->other->bytes ?: mine->bytes);
@@ -193,7 +188,7 @@ static int tell_message(const struct teller *teller, const struct related_call *
 
 static int tell_messages(const struct teller *teller, const struct op *op)
 {
-	const struct related_call call = call_of(op);
+	const struct related_call call = op_call(op);
 	int error;
 
 	if (!teller->ops->message || op->facts->begins || op->facts->starts)
@@ -261,7 +256,7 @@ static void relieve_memory(struct sim *sim, const struct op *op)
 /* from: when it did not wait for others any more. */
 static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
 {
-	const struct related_call call = call_of(op);
+	const struct related_call call = op_call(op);
 
 	relieve(sim, op->thread, reliefs_of_call(&sim->teller->reliefs, &call, from, !waits_for_unknown(op)));
 	note_end(sim, op);
@@ -375,7 +370,7 @@ int relations_op(struct sim *sim, const struct op *op)
 	struct teller *teller = sim->teller;
 	struct related_work *work = &teller->work[op->thread];
 	struct sim_thread *thread = &sim->threads[op->thread];
-	struct related_call call = call_of(op);
+	struct related_call call = op_call(op);
 	struct waited waited;
 	bool waits;
 	int error = 0;

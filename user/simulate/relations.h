@@ -30,9 +30,11 @@ enum wait_state {
 	WAIT_STATES
 };
 
+/* Where one asks again and again until something has come, that is one call: the last, that begins with the first. */
 struct related_call {
 	uint32_t thread, probe, site; /* site: index, or NO_INDEX */
 	uint64_t start, end;
+	uint64_t last; /* ... and here the last begins; 0: there is only one */
 };
 
 /* A call by what it is and where it is called. Both NO_INDEX: there is none, or nothing is known of it. */

@@ -133,11 +133,8 @@ static struct request *find_request(const struct sim_process *process, int64_t h
 
 static int add_half(struct op *op, struct half *half)
 {
-	if (array_reach(&op->halves, &op->halves_room, op->nhalves + 1, sizeof(*op->halves)))
-		return -ENOMEM;
-	op->halves[op->nhalves++] = half;
 	half->waiting = op;
-	return 0;
+	return half_await(op, half);
 }
 
 static int add_instance(struct op *op, const struct request *request)
@@ -229,9 +226,7 @@ int requests_wait(struct sim *sim, struct op *op, const struct span *span)
 	unsigned count = 0;
 	int error = 0;
 
-	if (!span_returned(span))
-		return 0;
-	if (facts->answers.count[WANT_DONE] && (!fact_number(facts, WANT_DONE, span, &number) || !number))
+	if (!call_found(facts, span))
 		return 0;
 	for (unsigned i = 0; i < facts->answers.count[WANT_REQUEST] && count < GB_SLOTS; i++) {
 		const struct prepared_value *v = &facts->answers.values[WANT_REQUEST][i];

@@ -191,7 +191,7 @@ static int pass_alone(struct sim *sim, uint32_t index, const struct item *item)
 	struct sim_thread *thread = &sim->threads[index];
 	const struct alone *alone = (const struct alone *)(item + 1);
 	const struct facts *facts = &sim->facts[alone->probe];
-	struct op op = { .kind = KIND_ALONE,
+	struct op op = { .kind = facts->kind,
 			 .thread = index,
 			 .func = facts->func,
 			 .probe = alone->probe,
@@ -475,6 +475,8 @@ int schedule_run(struct sim *sim)
 	if (!sim->ready || !sim->undecided)
 		return -ENOMEM;
 	error = timeline_read(sim->recording, &ops);
+	if (!error)
+		error = feed_rest(sim);
 	if (error)
 		return error;
 	sim->all_fed = true;

@@ -317,7 +317,7 @@ static int go_on(struct sim *sim, uint32_t index, const struct team *team, uint3
 		 const struct times *others, uint64_t time)
 {
 	struct sim_thread *thread = &sim->threads[index];
-	const struct related_call call = { index, team->probe, team->site, until, time };
+	const struct related_call call = { index, team->probe, team->site, until, time, 0 };
 	int error = relations_go_on(sim, &call, of);
 
 	for (unsigned s = 0; s < SCENARIOS; s++) {

@@ -185,7 +185,7 @@ struct epoch *epoch_open(struct posts *posts, uint32_t process, const struct win
 	epoch->users = 1;
 	epoch->window = window;
 	epoch->lock = *lock;
-	epoch->began = (struct related_call){ op->thread, op->probe, op->site, op->start, op->end };
+	epoch->began = op_call(op);
 	epoch->next = posts->epochs[process];
 	posts->epochs[process] = epoch;
 	return epoch;

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum pattern { BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL, HALO, HALO_AGAIN };
+enum pattern { BARRIER, ALLREDUCE, LATE_SENDER, LATE_RECEIVER, BROADCAST, REDUCE, CHAIN, WAITALL, HALO, HALO_AGAIN, PROBE, TEST, TEST_ALL,
+	       IPROBE, MPROBE };
 
 static struct job job = { .name = "pathology_mpi", .rounds = 30 };
 static long pattern, also_pattern, also_who = -1, also_us = 3000, burst;
@@ -73,6 +74,49 @@ static void exchange_halo_again(struct late_member *m)
 	MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
 }
 
+/* The partner asks whether something has come, again and again or in one call, until it has. */
+static void ask_for_message(struct late_member *m, enum pattern kind, int who, int partner)
+{
+	MPI_Status status;
+	MPI_Message message;
+	MPI_Request requests[2];
+	int there = 0, in[2];
+
+	if (rank == who)
+		CALL(MPI_Send(&value, 1, MPI_INT, partner, 5, MPI_COMM_WORLD));
+	if (rank == who && kind == TEST_ALL)
+		MPI_Send(&value, 1, MPI_INT, partner, 6, MPI_COMM_WORLD);
+	if (rank != partner)
+		return;
+	if (kind == TEST || kind == TEST_ALL) {
+		MPI_Irecv(&in[0], 1, MPI_INT, who, 5, MPI_COMM_WORLD, &requests[0]);
+		MPI_Irecv(&in[1], 1, MPI_INT, kind == TEST_ALL ? who : MPI_PROC_NULL, 6, MPI_COMM_WORLD, &requests[1]);
+	}
+	switch (kind) {
+	case TEST:
+		while (!there)
+			CALL(MPI_Test(&requests[0], &there, MPI_STATUS_IGNORE));
+		MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+		break;
+	case TEST_ALL:
+		while (!there)
+			CALL(MPI_Testall(2, requests, &there, MPI_STATUSES_IGNORE));
+		break;
+	case IPROBE:
+		while (!there)
+			CALL(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status));
+		break;
+	case MPROBE:
+		CALL(MPI_Mprobe(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &message, &status));
+		MPI_Mrecv(in, 1, MPI_INT, &message, &status);
+		return;
+	default:
+		CALL(MPI_Probe(who, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+	}
+	if (kind == IPROBE || kind == PROBE)
+		MPI_Recv(in, 1, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static __attribute__((noinline)) void meet(struct late_member *m, enum pattern kind, int who)
 {
 	int partner = (who + 1) % size;
@@ -113,6 +157,13 @@ static __attribute__((noinline)) void meet(struct late_member *m, enum pattern k
 		break;
 	case HALO_AGAIN:
 		exchange_halo_again(m);
+		break;
+	case PROBE:
+	case TEST:
+	case TEST_ALL:
+	case IPROBE:
+	case MPROBE:
+		ask_for_message(m, kind, who, partner);
 		break;
 	}
 	__asm__ volatile("" : : : "memory"); /* calls, not jumps */
