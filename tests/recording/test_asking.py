@@ -101,8 +101,8 @@ def test_what_it_does_when_one_has_come_is_no_pause(tmp_path):
 
 
 def test_a_collective_operation(tmp_path):
-    begun = "".join(call(tid, start, start + 10, "MPI_Ibarrier", request=REQUEST, **{"comm.id": 0, "comm.rank": tid - 1})
-                    for tid, start in ((1, SENT), (2, 1000)))
+    begun = "".join(call(tid, start, start + 10, "MPI_Ibarrier", request=REQUEST, **{
+        "comm.id": 0, "comm.rank": tid - 1}) for tid, start in ((1, SENT), (2, 1000)))
     text = begun + in_vain(2000, SENT) + mpi_test(SENT + 200, SENT + 300, 1) + \
         call(1, SENT + 400, SENT + 500, "MPI_Wait", request=REQUEST)
     assert states(report(tmp_path, ranks(2) + text)) == {("wait_at_nxn", 2, 1): SENT - 2000}
@@ -110,7 +110,8 @@ def test_a_collective_operation(tmp_path):
 
 def test_who_gives_up_has_not_waited(tmp_path):
     """It asks in vain, works, and waits."""
-    told = seen(tmp_path, irecv(1000) + in_vain(2000, 10_000) + call(2, 30_000, SENT + 50, "MPI_Wait", request=REQUEST))
+    text = irecv(1000) + in_vain(2000, 10_000) + call(2, 30_000, SENT + 50, "MPI_Wait", request=REQUEST)
+    told = seen(tmp_path, text)
     assert states(told) == late(SENT - 30_000)
 
 
@@ -140,7 +141,8 @@ def test_each_message_of_several(tmp_path):
 
 def test_a_message_that_an_earlier_receive_gets(tmp_path):
     """What was asked for before the probe is not what that one finds."""
-    text = irecv(1000) + probe(2000, 6050) + receive(2, 6100, 6110, 0) + call(2, 6200, 6210, "MPI_Wait", request=REQUEST)
+    text = irecv(1000) + probe(2000, 6050) + receive(2, 6100, 6110, 0) + \
+        call(2, 6200, 6210, "MPI_Wait", request=REQUEST)
     told = report(tmp_path, ranks(2) + send(1, 3000, 3010, 1) + send(1, 6000, 6010, 1) + text)
     assert states(told) == late(4000)
 
@@ -167,7 +169,8 @@ def test_a_message_of_who_is_not_there(tmp_path):
 
 def test_who_waits_for_one_who_waits(tmp_path):
     told = report(tmp_path, ranks(3) + send(3, SENT, SENT + 10, 0) + receive(1, 1000, SENT + 20, 2) +
-                  send(1, SENT + 1000, SENT + 1010, 1) + probe(2000, SENT + 1050) + receive(2, SENT + 1100, SENT + 1150, 0))
+                  send(1, SENT + 1000, SENT + 1010, 1) + probe(2000, SENT + 1050) +
+                  receive(2, SENT + 1100, SENT + 1150, 0))
     assert states(told) == {("late_sender", 1, 3): SENT - 1000, ("late_sender", 2, 1): SENT + 1000 - 2000}
 
 

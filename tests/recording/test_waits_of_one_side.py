@@ -172,6 +172,27 @@ def test_a_variable_that_is_set_late(tmp_path, stored, waits):
     assert seen["wait_states"]["untold"] == (0 if waits else 1)
 
 
+@pytest.mark.parametrize("gap, waited", [(400, 200_000), (20_000, 0)], ids=["at once", "between other things"])
+def test_a_variable_that_one_looks_at(tmp_path, gap, waited):
+    """Again and again, until it is set."""
+    looks = "".join(call(1, time, time + 100, "shmem_long_test", ivar=0x7f0000001048, cmp=0, result=0)
+                    for time in range(100_000, 300_000, 100 + gap))
+    text = "process 1 0\nprocess 2 1\n" + looks + \
+        call(1, 300_200, 300_300, "shmem_long_test", ivar=0x7f0000001048, cmp=0, result=1) + \
+        call(2, 300_000, 300_050, "shmem_long_p", dest=0x7f0000001048, value=1, pe=0)
+    seen = states(report(tmp_path, text))
+    assert seen == {("late_notify", 1, 2): waited} if waited else sum(seen.values()) < 20_000
+
+
+def test_a_barrier_in_halves_that_one_looks_at(tmp_path):
+    """bupc_try_wait() until all are there."""
+    text = "process 1 0\nprocess 2 1\n" + call(1, 100, 110, "_upcr_notify", expr=1) + "".join(
+        call(1, time, time + 50, "_upcr_try_wait", expr=1, result=0) for time in range(200, 30_000, 200)) + \
+        call(1, 30_200, 30_250, "_upcr_try_wait", expr=1, result=1) + \
+        call(2, 30_000, 30_020, "_upcr_notify", expr=1) + call(2, 30_300, 30_310, "_upcr_wait", expr=1)
+    assert states(report(tmp_path, text)) == {("late_notify", 1, 2): 30_000 - 200}
+
+
 def test_lost_calls(tmp_path):
     text = ranks(2) + "sum 2 MPI_Win_post 3 0 0\n" + start(1, 100, 310) + put(1, 340, 350, 1) + complete(1, 380, 390)
     seen = report(tmp_path, text + post(2, 300, 305) + wait(2, 320, 395))
@@ -194,6 +215,19 @@ def test_an_access_to_somebody_who_is_busy(tmp_path):
     ids=["over before", "long after", "begun in a call", "short", "in a call", "its own"])
 def test_an_access_that_waits_for_nobody(tmp_path, access, more):
     assert states(accesses(tmp_path, *access, **more)) == {}
+
+
+def asks(begin, end):
+    """Rank 1, in vain, at once again and again."""
+    return "".join(call(2, time, time + 600, "MPI_Iprobe", flag=0, **{"comm.id": 0})
+                   for time in range(begin, end, 1000))
+
+
+def test_an_access_to_somebody_who_asks(tmp_path):
+    """It is in a call while it asks."""
+    text = ranks(2) + call(2, 400, 500, "MPI_Iprobe", **{"comm.id": 0}) + put(1, 100_000, 310_000, 1)
+    assert states(report(tmp_path, text + asks(300_000, 400_000))) == {("wait_for_progress", 1, 2): 200_000}
+    assert states(report(tmp_path, text + asks(50_000, 400_000))) == {}
 
 
 def late_posts(rounds, late, usual=100):

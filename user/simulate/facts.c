@@ -158,10 +158,24 @@ static bool has_meaning(const struct def_probe *probe, enum meaning meaning)
 	return false;
 }
 
-/* A wait for what is at an address, and for no request, lock, task or message. */
+/* Whether it waits, or says whether it would have to. */
+static bool may_wait(const struct def_probe *probe)
+{
+	return probe->role == ROLE_WAIT || (probe->role == ROLE_TEST && has_meaning(probe, MEANING_DONE));
+}
+
+/* Nothing that is known by a name or handle: no request, lock, task or message. */
+static bool names_nothing(const struct def_probe *probe)
+{
+	return !has_meaning(probe, MEANING_REQUEST) && !has_meaning(probe, MEANING_PEER) &&
+	       !has_meaning(probe, MEANING_LOCK) && !has_meaning(probe, MEANING_TASK);
+}
+
+/* A wait for what is at an address. */
 static bool awaits_variable(const struct def_probe *probe)
 {
-	return call_sleeps_at_address(probe) && !has_meaning(probe, MEANING_LOCK);
+	return may_wait(probe) && has_meaning(probe, MEANING_PTR) && names_nothing(probe) &&
+	       !(probe->marks & (MARK_EXPOSURE | MARK_ACCESS));
 }
 
 static bool is_store(enum role role)
@@ -209,9 +223,7 @@ static void look_at_model(struct model_facts *model, const struct def_probe *pro
 /* A wait that names nothing, in a model with a notify, is the other half of that. */
 static bool is_split_wait(const struct def_probe *probe)
 {
-	return probe->role == ROLE_WAIT && !has_meaning(probe, MEANING_REQUEST) && !has_meaning(probe, MEANING_PEER) &&
-	       !has_meaning(probe, MEANING_PTR) && !has_meaning(probe, MEANING_LOCK) &&
-	       !has_meaning(probe, MEANING_TASK);
+	return may_wait(probe) && names_nothing(probe) && !has_meaning(probe, MEANING_PTR);
 }
 
 static enum kind kind_of(const struct sim *sim, const struct def_probe *probe, const struct model_facts *model)
@@ -275,6 +287,7 @@ static enum signal signal_of(const struct def_probe *probe, const struct model_f
 		       : model->sleeps && call_wakes_at_address(probe) ? SIGNAL_WAKE
 								       : SIGNAL_NONE;
 	case ROLE_WAIT:
+	case ROLE_TEST:
 		if (probe->marks & (MARK_ACCESS | MARK_EXPOSURE))
 			return probe->marks & MARK_ACCESS ? SIGNAL_BEGIN : SIGNAL_EXPOSED;
 		return model->tells && awaits_variable(probe)          ? SIGNAL_AWAIT

@@ -198,7 +198,7 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 	case KIND_LOCAL:
 		return match_feed(sim, op, span);
 	case KIND_WAIT:
-		if (op->facts->split) {
+		if (op->facts->split && call_found(op->facts, span)) {
 			op->instance = thread->notified;
 			op->member = thread->notified_member;
 			thread->notified = NULL;
@@ -225,33 +225,42 @@ static int connect(struct sim *sim, struct op *op, const struct span *span)
 	}
 }
 
-/* start: of the first of the calls that are this operation. */
-static struct op *begin_op(struct sim *sim, const struct span *span, uint64_t start, int *error)
+static void set_call(struct op *op, const struct facts *facts, const struct span *span)
 {
-	const struct facts *facts = &sim->facts[span->probe];
-	struct op *op = new_op(sim);
-
-	*error = -ENOMEM;
-	if (!op)
-		return NULL;
 	op->kind = facts->kind;
 	op->facts = facts;
-	op->thread = span->thread;
 	op->probe = span->probe;
 	op->site = span->site;
 	op->func = facts->func;
-	op->start = start;
-	op->last_start = start < span->start ? span->start : 0;
 	op->end = span->end;
+}
+
+/* NULL: out of memory. */
+static struct op *op_of(struct sim *sim, const struct span *span)
+{
+	struct op *op = new_op(sim);
+
+	if (!op)
+		return NULL;
+	set_call(op, &sim->facts[span->probe], span);
+	op->thread = span->thread;
+	op->start = span->start;
 	op->target = -1;
 	op->sent = op->received = -1;
+	return op;
+}
+
+static int begin_op(struct sim *sim, struct op *op, const struct span *span)
+{
+	int error;
+
 	if ((!sim->teller || sim->measures) && op->kind != KIND_ALONE && op->kind != KIND_LOCAL)
 		measure_payload(op, span);
 	sim->counts.ops++;
-	*error = connect(sim, op, span);
-	if (!*error && sim->teller && posts_want(sim, op))
-		*error = posts_feed(sim, op, span);
-	return op;
+	error = connect(sim, op, span);
+	if (!error && sim->teller && posts_want(sim, op))
+		error = posts_feed(sim, op, span);
+	return error;
 }
 
 /* What of a span has to wait in the row: where nothing is written, only what is asked for when it begins. */
@@ -319,19 +328,20 @@ static int feed_alone(struct sim *sim, struct sim_thread *thread, const struct e
 	return 0;
 }
 
-static int feed_operation(struct sim *sim, struct sim_thread *thread, const struct event *event, uint64_t start)
+/* op: NULL: out of memory. */
+static int feed_operation(struct sim *sim, struct sim_thread *thread, const struct event *event, struct op *op)
 {
 	size_t extra = sim->writer ? span_size(sim, event->span) : 0;
 	struct item *item;
-	int error;
+	int error = op ? begin_op(sim, op, event->span) : -ENOMEM;
 
-	thread->feeding = begin_op(sim, event->span, start, &error);
+	thread->feeding = op;
 	if (error)
 		return error;
-	item = row_put(sim, &thread->row, ITEM_BEGIN, start, event->lane, extra);
+	item = row_put(sim, &thread->row, ITEM_BEGIN, op->start, event->lane, extra);
 	if (!item)
 		return -ENOMEM;
-	item->op = thread->feeding;
+	item->op = op;
 	memcpy(item + 1, event->span, extra);
 	return 0;
 }
@@ -345,39 +355,60 @@ static bool asks(const struct sim *sim, const struct event *event)
 	return sim->teller && event->type == EVENT_START && sim->facts[event->span->probe].test;
 }
 
-/* It has asked in vain: that has to do with nobody. */
+/* It has asked in vain, and does something else. */
 static int feed_vain(struct sim *sim, struct sim_thread *thread)
 {
 	struct poll *poll = &thread->poll;
-	const struct alone alone = { poll->end, poll->probe, poll->site };
+	struct item *begins, *ends;
 
 	if (!poll->asks)
 		return 0;
 	poll->asks = false;
-	return row_put_with(sim, &thread->row, ITEM_ALONE, poll->start, 0, &alone, sizeof(alone));
+	begins = row_put(sim, &thread->row, ITEM_BEGIN, poll->op->start, 0, 0);
+	if (!begins)
+		return -ENOMEM;
+	begins->op = poll->op;
+	ends = row_put(sim, &thread->row, ITEM_DONE, poll->end, 0, 0);
+	if (!ends)
+		return -ENOMEM;
+	ends->op = poll->op;
+	poll->op = NULL;
+	return 0;
+}
+
+static int ask_again(struct sim *sim, struct poll *poll, const struct span *span)
+{
+	if (!poll->asks)
+		poll->op = op_of(sim, span);
+	if (!poll->op)
+		return -ENOMEM;
+	poll->asks = true;
+	poll->end = poll->op->end = span->end;
+	sim->counts.ops++;
+	return posts_enter(sim, poll->op);
 }
 
 static int feed_test(struct sim *sim, struct sim_thread *thread, const struct event *event)
 {
 	const struct span *span = event->span;
 	struct poll *poll = &thread->poll;
-	uint64_t start = span->start;
 	int error = poll_goes_on(poll, span->start) ? 0 : feed_vain(sim, thread);
+	struct op *op;
 
 	if (error)
 		return error;
-	if (call_found(&sim->facts[span->probe], span)) {
-		if (poll->asks)
-			start = poll->start;
-		poll->asks = false;
-		return feed_operation(sim, thread, event, start);
+	if (!call_found(&sim->facts[span->probe], span)) {
+		thread->feeding = &sim->alone;
+		return ask_again(sim, poll, span);
 	}
-	if (!poll->asks)
-		*poll = (struct poll){ true, poll->rests, span->probe, span->site, span->start, span->end, 0 };
-	poll->end = span->end;
-	thread->feeding = &sim->alone;
-	sim->counts.ops++;
-	return 0;
+	op = poll->asks ? poll->op : op_of(sim, span);
+	if (op && poll->asks) {
+		set_call(op, &sim->facts[span->probe], span);
+		op->last_start = span->start;
+	}
+	poll->asks = false;
+	poll->op = NULL;
+	return feed_operation(sim, thread, event, op);
 }
 
 int feed_rest(struct sim *sim)
@@ -399,7 +430,8 @@ static int feed_start(struct sim *sim, struct sim_thread *thread, const struct e
 	thread->feeding_level = event->level;
 	if (asks(sim, event))
 		return feed_test(sim, thread, event);
-	return is_alone(sim, facts) ? feed_alone(sim, thread, event) : feed_operation(sim, thread, event, event->time);
+	return is_alone(sim, facts) ? feed_alone(sim, thread, event)
+				    : feed_operation(sim, thread, event, op_of(sim, event->span));
 }
 
 static int feed_end(struct sim *sim, struct sim_thread *thread, const struct event *event)

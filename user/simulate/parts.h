@@ -280,10 +280,10 @@ struct lane_out {
 /* Calls of a thread that ask whether something has come, and it has not: one after the other (polls.c). */
 struct poll {
 	bool asks;
-	bool rests;           /* in its pauses between two of them it does nothing else */
-	uint32_t probe, site; /* of the first */
-	uint64_t start, end;  /* of the first, of the last */
-	uint64_t paused;      /* ns, while it is not known whether it rests */
+	bool rests;      /* in its pauses between two of them it does nothing else */
+	struct op *op;   /* that they are; not in the first reading */
+	uint64_t end;    /* of the last */
+	uint64_t paused; /* ns, while it is not known whether it rests */
 };
 
 struct sim_thread {
@@ -546,6 +546,8 @@ bool posts_want(const struct sim *sim, const struct op *op);
 bool posts_send_is_slow(const struct facts *facts, const struct span *span);
 /* ns of all of these, by the first reading. group.c */
 uint64_t groups_slow_sends(const struct sim *sim);
+/* It has entered a call, where somebody may wait for that; more than once: it stays in it. 0 or -ENOMEM. */
+int posts_enter(struct sim *sim, struct op *op);
 /* What the operation tells others, and that it has to be found out what it waits for. 0 or -ENOMEM. */
 int posts_feed(struct sim *sim, struct op *op, const struct span *span);
 void posts_settle(struct sim *sim);

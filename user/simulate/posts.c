@@ -263,11 +263,16 @@ static struct post_key presence(uint32_t process, uint32_t model)
 	return (struct post_key){ .model = model, .process = process };
 }
 
-static int feed_presence(struct posts *posts, struct op *op, uint32_t process)
+int posts_enter(struct sim *sim, struct op *op)
 {
+	uint32_t process = sim->d->threads[op->thread].process;
 	struct post_key key = presence(process, op->facts->model);
 
-	return post_of(op) ? posts_put(posts, &key, op->post) : -ENOMEM;
+	if (op->post)
+		op->post->call.end = op->end;
+	if (op->post || sim->misses_posts || sim->processes[process].lossy || !watches(sim))
+		return 0;
+	return post_of(op) ? posts_put(sim->posts, &key, op->post) : -ENOMEM;
 }
 
 /* --- feeding ---------------------------------------------------------------------- */
@@ -362,22 +367,20 @@ int posts_feed(struct sim *sim, struct op *op, const struct span *span)
 	uint32_t process = sim->d->threads[op->thread].process, target = NO_INDEX;
 	struct posts *posts = sim->posts;
 	struct pending what = { 0 };
-	bool watch = watches(sim);
-	int error = 0;
+	int error;
 
 	if (sim->misses_posts || sim->processes[process].lossy) {
 		sim->counts.untold += op->facts->signal != SIGNAL_NONE;
 		return 0;
 	}
-	if (watch)
-		error = feed_presence(posts, op, process);
+	error = posts_enter(sim, op);
 	if (!error && span_returned(span))
 		error = feed_signal(sim, op, span, process, &target, &what);
 	if (op->send && posts_send_is_slow(op->facts, span))
 		target = op->send->partner;
 	else if (!is_suspect(op->facts, span) || !moves_little(op))
 		target = NO_INDEX;
-	if (!error && watch && target != NO_INDEX && target != process) {
+	if (!error && watches(sim) && target != NO_INDEX && target != process) {
 		struct post_key key = presence(target, op->facts->model);
 
 		what.presence = posts_list_at(posts, &key, &error);

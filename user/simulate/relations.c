@@ -347,8 +347,8 @@ static bool is_small(const struct op *op)
 {
 	enum role role = op->facts->role;
 
-	return role == ROLE_ALLOC || role == ROLE_FREE || (role == ROLE_TEST && !op->nhalves && !op->ninstances) ||
-	       (role == ROLE_TRY && !op->hold);
+	return role == ROLE_ALLOC || role == ROLE_FREE || (role == ROLE_TRY && !op->hold) ||
+	       (role == ROLE_TEST && waits_for_unknown(op) && !op->unsettled);
 }
 
 static struct milestone milestone(const struct sim_thread *thread)

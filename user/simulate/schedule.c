@@ -191,7 +191,7 @@ static int pass_alone(struct sim *sim, uint32_t index, const struct item *item)
 	struct sim_thread *thread = &sim->threads[index];
 	const struct alone *alone = (const struct alone *)(item + 1);
 	const struct facts *facts = &sim->facts[alone->probe];
-	struct op op = { .kind = facts->kind,
+	struct op op = { .kind = KIND_ALONE,
 			 .thread = index,
 			 .func = facts->func,
 			 .probe = alone->probe,
@@ -507,6 +507,9 @@ static void free_waiting_ops(struct sim *sim, struct sim_thread *thread)
 	if (thread->feeding && thread->feeding != &sim->alone)
 		op_free(sim, thread->feeding);
 	thread->feeding = NULL;
+	if (thread->poll.op)
+		op_free(sim, thread->poll.op);
+	thread->poll.op = NULL;
 }
 
 void schedule_close(struct sim *sim)
