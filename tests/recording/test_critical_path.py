@@ -161,6 +161,25 @@ def test_none_where_all_do_the_same(tmp_path):
     assert not findings(report(tmp_path, text), "critical_path")
 
 
+def sends_and_receives(work, unit=1):
+    """Rank 0 works so long before each of its sends; rank 1 begins later, and works 1,000 ns before each receive."""
+    return ranks(2) + "".join(
+        send(1, 10 + unit * work * turn, 15 + unit * work * turn, 1) +
+        receive(2, unit * (600 + 1000 * turn), unit * (600 + 1000 * turn) + 5, 0) for turn in range(1, 9))
+
+
+def test_none_where_another_works_as_long(tmp_path):
+    """If between other calls."""
+    assert findings(report(tmp_path, sends_and_receives(500)), "critical_path")
+    assert not findings(report(tmp_path, sends_and_receives(1000)), "critical_path")
+
+
+def test_none_where_it_had_no_processor(tmp_path):
+    for queued, told in ((30_000_000, True), (40_000_000, False)):
+        kernel = f"scheduled 2 86000000 40000000 {queued} 2 0\n"
+        assert bool(findings(report(tmp_path, sends_and_receives(500, 10_000) + kernel), "critical_path")) == told
+
+
 def test_the_text_is_short(tmp_path):
     recording = composed.compose(tmp_path / "run.gasp", serial(350))
     text = gaspbpf.run("report", recording).stdout

@@ -137,7 +137,8 @@ def late_signals():
                                        "variable", 1)):
         command = [PATHOLOGY / "signals", "--pattern", pattern, "--who", 1, "--rounds", 40]
         yield from twins(Case(f"pthread {name}", wrong, [*command, "--us", 3000], 1, ["delay"],
-                              says=thread_and_line("signals.c", who)), [*command, "--us", 0])
+                              says=lambda job, who=who: [(f"tid {job.truths()[0]['members'][who]['tid']}",
+                                                          "signals.c:")]), [*command, "--us", 0])
     yield Case("pthread helper", "", [PATHOLOGY / "signals", "--pattern", 3, "--threads", 3, "--base", 3000, "--us", 0],
                planted=False)
 
@@ -333,7 +334,8 @@ def regions():
     command = [PATHOLOGY / "regions", "--base-us", 10, "--more-us", 0, "--between-us", 0, "--burst", 100]
     where = line_of("pathology/regions.c", "region").removeprefix("pathology/")
     yield from twins(Case("OpenMP short regions", "regions of 10 us, one after the other", [*command, "--spin", 1],
-                          1, ["short_regions"], {}, words(where), env={"OMP_WAIT_POLICY": "passive"}),
+                          1, ["short_regions"], {}, words(where),
+                          env={"OMP_WAIT_POLICY": "passive", "OMP_THREAD_LIMIT": "2"}),
                      [*command, "--healed", 1, "--base-us", 50])
     command = [PATHOLOGY / "regions", "--base-us", 0, "--more-us", 0, "--between-us", 0, "--pieces", 20000]
     yield from twins(Case("OpenMP small pieces", "iterations of some 30 ns, handed out one by one", command, 1,

@@ -12,7 +12,8 @@
  * what it gives is simulated for the largest parts.
  *
  * A finding is a deed of one thread that has a third of the path, nearly, where no other thread does the same for half
- * as long: serial code. Where others wait for it long enough, delays.c has told that, and it is not told again.
+ * as long, or works as long on other things: serial code. Where others wait for it long enough, delays.c has told that,
+ * and it is not told again.
  */
 #include "analysis/critical_path.h"
 #include "analysis/gains.h"
@@ -31,6 +32,7 @@
 #define SIMULATED_SHARE 20           /* and of one in so many of the path, at least */
 #define FINDING_PERCENT 30           /* of the path */
 #define OTHERS_FACTOR 2              /* the others do it so many times shorter */
+#define AS_MUCH 0.9                  /* of its work, whatever that is */
 #define WORTH_SHARE 100              /* what is simulated must be one in so many of the run */
 #define BOUND_FACTOR 2               /* and of what it could be at most */
 
@@ -324,6 +326,27 @@ static bool is_serial(const struct critical_path *s, uint32_t deed)
 	return true;
 }
 
+static uint64_t work_of(const struct critical_path *s, uint32_t thread)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < s->deeds.count && i < s->room; i++)
+		if (s->deeds.all[i].thread == thread && s->deeds.all[i].doing == DOING_WORK)
+			ns += s->lasted[i];
+	return ns;
+}
+
+/* Does another thread work as long, if between other calls? Then it is chance through whose work the path goes. */
+static bool is_even(const struct critical_path *s, const struct deed *deed)
+{
+	uint64_t mine = deed->doing == DOING_WORK ? work_of(s, deed->thread) : 0;
+
+	for (uint32_t thread = 0; thread < s->d->nthreads && mine; thread++)
+		if (thread != deed->thread && work_of(s, thread) >= AS_MUCH * mine)
+			return true;
+	return false;
+}
+
 /* In a call that waits for something, and it is not known for what: that one's work would be the path. */
 static bool is_wait(const struct critical_path *s, const struct deed *deed)
 {
@@ -336,11 +359,10 @@ static bool is_wait(const struct critical_path *s, const struct deed *deed)
 	       group_of_role(probe->role) == GROUP_WAIT;
 }
 
-/* In a call of a runtime, where it had no processor: as long as that, as far as is known. */
+/* It had no processor: for half as long, as far as is known. */
 static bool lacks_processor(const struct critical_path *s, const struct report *r, const struct deed *deed, uint64_t ns)
 {
-	return deed->doing == DOING_CALL && scheduling_queue_is_known(&s->d->threads[deed->thread]) &&
-	       scheduling_lost(r, deed->thread) >= ns / 2;
+	return scheduling_queue_is_known(&s->d->threads[deed->thread]) && scheduling_lost(r, deed->thread) >= ns / 2;
 }
 
 static bool is_worth(const struct critical_path *s, const struct report *r, const struct part *part, uint32_t deed)
@@ -352,7 +374,7 @@ static bool is_worth(const struct critical_path *s, const struct report *r, cons
 	if (part->has_gain &&
 	    (part->gain < (r->end - r->start) / WORTH_SHARE || part->gain < part_bound(part) / BOUND_FACTOR))
 		return false;
-	return is_serial(s, deed) && !is_told(s, r, &s->deeds.all[deed]);
+	return is_serial(s, deed) && !is_even(s, &s->deeds.all[deed]) && !is_told(s, r, &s->deeds.all[deed]);
 }
 
 static int find(const struct critical_path *s, struct report *r)
