@@ -51,6 +51,17 @@ def test_no_processor_is_no_fault(tmp_path, share, others, found):
     assert [finding["tid"] for finding in told] == [LATE] * found
 
 
+@pytest.mark.parametrize("share, found", [(0.4, True), (0.6, False)])
+def test_what_is_left_without_that(tmp_path, share, found):
+    """It is a tenth longer than the others; without what it was queued it must be a twentieth."""
+    text, end = steps(mpi_barrier, late=MS // 10)
+    for tid in range(1, TEAM + 1):
+        queued = int(share * MS // 10 * STEPS) if tid == LATE else 0
+        text += f"scheduled {tid} {2 * end} {end - queued} {queued} 2 0\n"
+    told, _ = findings(tmp_path, ranks(TEAM) + text + f"end {2 * end}\n")
+    assert [finding["tid"] for finding in told] == [LATE] * found
+
+
 def test_a_run_that_ends_with_a_join(tmp_path):
     """The thread that waits for all others to end is in that call for as long as they run."""
     def meet(tid, start, end):

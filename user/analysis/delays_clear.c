@@ -227,17 +227,19 @@ const char *delay_is_clear(const struct delays *s, const struct delay *delay, co
 /*
  * Was it longer since it had no processor, or since its calls are observed? How much that was is known of all its time
  * only: what it is more than of the others that do the same, or of those that wait for it, against what it took longer.
- * Within a call of a runtime there is nothing else to be blamed.
+ * It is all of that, nearly, or without it the thread does not take clearly longer than the others. Within a call of a
+ * runtime there is nothing else to be blamed.
  */
 bool delay_is_taken(const struct delays *s, const struct delay *delay, const struct others *others)
 {
 	double longer = others->threads ? delay->lasted - others->mean * delay->times
 					: delay_all(delay) / delay->nsuffered;
-	double usual = others->taken;
+	double chance = others->threads ? (LONGER - 1) * others->mean * delay->times : 0, usual = others->taken, taken;
 
 	for (uint32_t i = 0; i < s->d->nthreads && !others->threads; i++)
 		usual += index_known(&delay->by_victim, i) ? s->taken[i] / delay->nsuffered : 0;
 	if (delay->deed.doing == DOING_CALL)
 		usual = 0;
-	return longer > 0 && s->taken[delay->deed.thread] - usual >= EXPLAINED * longer;
+	taken = s->taken[delay->deed.thread] - usual;
+	return longer > 0 && (taken >= EXPLAINED * longer || longer - taken <= chance);
 }
