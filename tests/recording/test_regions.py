@@ -365,5 +365,9 @@ def test_pieces_of_a_loop_that_are_too_small(tmp_path):
     assert "12,000 of them, with too little work in each to measure, and to ask" in found["text"]
     out = gaspbpf.run("report", tmp_path / "run.gasp", "--explain", "1").stdout
     assert "too small pieces" in out and "How regular: 12,000 pieces" not in out, "of nothing there is no mean"
+    # As far as it is known what the probes take: of 1,000 ns that they take beyond the call, 100 are doubtful.
+    price = "price GOMP_loop_dynamic_next 1000\n"
+    assert report(tmp_path, dynamic(1200, takes=1880)[0] + price, {"small_chunks"})[1]
+    assert not report(tmp_path, dynamic(1200, takes=2000)[0] + price, {"small_chunks"})[1]
     for twin in (healed[0], dynamic(1200, takes=2000, iterations=1200)[0], dynamic(1200, floor=390)[0]):
         assert not report(tmp_path, twin, {"small_chunks"})[1]

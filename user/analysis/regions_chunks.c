@@ -5,7 +5,8 @@
  * A dynamic loop asks for its next piece again and again, and all threads ask in one place. Where a piece is one
  * iteration and an iteration is short, asking takes as long as the work. It is a finding where
  *   - at least 1,000 pieces were handed out;
- *   - asking took half as long as what was done with them, or longer, without what the probes take of each call;
+ *   - asking took half as long as what was done with them, or longer, without what the probes take of each call, and as
+ *     far as that is known;
  *   - and its part of a thread is 1 % of the run.
  * Threads that wait for a processor do so in both alike: that part of both is taken off.
  * With pieces of many iterations nearly all of that goes: it is the bound of what it would give.
@@ -18,6 +19,7 @@
 
 #define LEAST_CHUNKS 1000
 #define WORTH_SHARE 100 /* one in so many of the run */
+#define DOUBT 0.1       /* of what the probes take: no better is it known */
 
 /* The part of their time in which its threads were not kept waiting for a processor: asking and work alike. */
 static double had_processors(const struct regions *s, const struct region *region)
@@ -61,11 +63,19 @@ static uint64_t done(const struct regions *s, const struct region *region)
 	return less(rest * had_processors(s, region), probes * sums->asks);
 }
 
+/* The least that it may have been. */
+static uint64_t done_at_least(const struct regions *s, const struct region *region)
+{
+	double probes = region->chunk == NO_INDEX ? 0 : s->d->probes[region->chunk].cost_ns;
+
+	return less(done(s, region), DOUBT * probes * region->sums.asks);
+}
+
 bool region_chunks_are_small(const struct regions *s, const struct report *r, const struct region *region)
 {
 	uint64_t ns = asked(s, region), threads = region->sums.most_threads;
 
-	return region->sums.chunks >= LEAST_CHUNKS && threads && ns >= done(s, region) / 2 &&
+	return region->sums.chunks >= LEAST_CHUNKS && threads && ns >= done_at_least(s, region) / 2 &&
 	       ns / threads >= (r->end - r->start) / WORTH_SHARE;
 }
 
