@@ -29,8 +29,9 @@ ELSEWHERE = {"probe_cost": "tests/recording/test_report_legible.py",
 # What was found by looking, of jobs that get a finding which no rule above or below says is right, or do not get one:
 # {job: {kind: what}}.
 ABRUPT = "the waits are in the call that follows the one that posts the receives: so the kernel is written"
-SLOWER = ("so it was: one of the two processors was slower in that run. The rank had as much processor time as the other, "
-          "was not queued for it, and took a fifth longer for the same; in another run it is the other rank, or none")
+SLOWER = ("so it was: one of the two processors was slower in that run. The rank had as much processor time as the "
+          "other, was not queued for it, and took a fifth longer for the same; in another run it is the other rank, or "
+          "none")
 EXAMINED = {
     "UPC notify and wait": {"split_phase_wasted": "so it is: what this job does between notify and wait is nothing"},
     "StarPU's dot_product": {
