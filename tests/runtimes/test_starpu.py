@@ -83,6 +83,8 @@ def test_executions_and_transfers_are_starpus_own(job, observe, tmp_path, opencl
     assert calls(report, "TRANSFER") == sum(bus["count"] for bus in own["transfers"])
     for event, function in EVENTS.items():
         assert calls(report, event) == counted.get(function, {"calls": 0})["calls"], event
+    for event in gaspbpf.events(report).values():  # also those that another function ends
+        assert event["unwound"] == event["ended"] == event["alone"] == 0, event
     if opencl:
         assert gaspbpf.events(report)["GASP_STARPU_TRANSFER"]["bytes"] \
             == sum(bus["bytes"] for bus in own["transfers"]) > 0
