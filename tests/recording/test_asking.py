@@ -29,9 +29,9 @@ def probe(start, end, source=0, symbol="MPI_Probe", **more):
     return call(2, start, end, symbol, source=source, tag=0, **{"comm.id": 0}, **came, **more)
 
 
-def asked(ask, begin, end, pause=500, long=100):
+def asked(ask, begin, end, pause=100, long=500):
     """In vain, again and again."""
-    return "".join(ask(start, start + long) for start in range(begin, end, pause + long))
+    return "".join(ask(start, start + long) for start in range(begin, end - long + 1, pause + long))
 
 
 def in_vain(begin, end, **more):
@@ -62,7 +62,7 @@ def test_it_was_there_when_it_asked(tmp_path):
 
 def test_one_of_several(tmp_path):
     """It asks for two things in turn: who waits for the one does not care for the other."""
-    vain = "".join(mpi_test(start, start + 100, 0, request=OTHER) + mpi_test(start + 200, start + 300, 0)
+    vain = "".join(mpi_test(start, start + 400, 0, request=OTHER) + mpi_test(start + 500, start + 900, 0)
                    for start in range(2000, SENT, 1000))
     told = seen(tmp_path, irecv(1000) + vain + mpi_test(SENT + 200, SENT + 300, 1))
     assert states(told) == late(SENT - 2000)
@@ -106,6 +106,48 @@ def test_a_collective_operation(tmp_path):
     text = begun + in_vain(2000, SENT) + mpi_test(SENT + 200, SENT + 300, 1) + \
         call(1, SENT + 400, SENT + 500, "MPI_Wait", request=REQUEST)
     assert states(report(tmp_path, ranks(2) + text)) == {("wait_at_nxn", 2, 1): SENT - 2000}
+
+
+@pytest.mark.parametrize("pause, price, waited", [
+    (200, 0, SENT - 2000), (300, 0, 0), (900, 0, 0),
+    (900, 1000, SENT - 2000),  # the probes take 600 of them, and 900 is what they may take
+    (1200, 1000, 0)])
+def test_who_asks_after_each_piece_of_work_works(tmp_path, pause, price, waited):
+    """A call takes 500 ns."""
+    text = f"floor 400\n{irecv(1000)}price MPI_Test {price}\n" if price else irecv(1000)
+    last = SENT + 700
+    told = seen(tmp_path, text + in_vain(2000, SENT, pause=pause) + mpi_test(last, last + 500, 1))
+    assert states(told) == late(waited)
+
+
+LONG = 150_000  # so long one asks that it is told what one does
+
+
+@pytest.mark.parametrize("until, is_call", [(LONG, True), (SENT, False)])
+def test_who_asks_for_what_was_there(tmp_path, until, is_call):
+    """It asked for something else before, and that is no part of the call that found this."""
+    told = seen(tmp_path, irecv(1000) + iprobed(2000, until) + mpi_test(until + 200, until + 300, 1), sent=1500)
+    assert states(told) == {}
+    parts = {part["call"]["event"]: part["on_path_ns"] for part in told["critical_path"]["parts"] if part["call"]}
+    assert parts.get("GASP_MPI_IPROBE") == (until + 200 - 2000 if is_call else None)
+    assert parts.get("GASP_MPI_TEST", 100) == 100
+
+
+@pytest.mark.parametrize("pause, until, is_call", [(100, LONG, True), (400, LONG, False), (100, SENT, False)])
+def test_who_asks_in_vain_is_in_these_calls(tmp_path, pause, until, is_call):
+    """For long, and does not work meanwhile: else they are a part of that."""
+    text = irecv(1000) + in_vain(2000, until, pause=pause) + call(2, until + 100, until + 110, "MPI_Finalize")
+    path = report(tmp_path, ranks(2) + send(1, 1200, 1210, 1) + text)["critical_path"]
+    told = sum(part["on_path_ns"] for part in path["parts"] if part["call"] and
+               part["call"]["event"] == "GASP_MPI_TEST")
+    assert until - 3000 < told < until - 2000 if is_call else told == 0
+
+
+def test_what_it_did_between_other_calls_does_not_count(tmp_path):
+    """It worked while it asked, then did something else; and now it waits."""
+    worked = in_vain(2000, 10_000, pause=1000) + call(2, 10_000, 10_010, "pthread_mutex_lock", mutex=5)
+    told = seen(tmp_path, irecv(1000) + worked + in_vain(11_000, 14_000) + mpi_test(14_200, 14_300, 1), sent=14_000)
+    assert states(told) == late(3000)
 
 
 def test_who_gives_up_has_not_waited(tmp_path):

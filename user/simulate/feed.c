@@ -364,6 +364,7 @@ static int feed_vain(struct sim *sim, struct sim_thread *thread)
 	if (!poll->asks)
 		return 0;
 	poll->asks = false;
+	poll->op->asks = poll_was_call(poll);
 	begins = row_put(sim, &thread->row, ITEM_BEGIN, poll->op->start, 0, 0);
 	if (!begins)
 		return -ENOMEM;
@@ -382,8 +383,8 @@ static int ask_again(struct sim *sim, struct poll *poll, const struct span *span
 		poll->op = op_of(sim, span);
 	if (!poll->op)
 		return -ENOMEM;
-	poll->asks = true;
-	poll->end = poll->op->end = span->end;
+	poll_add(poll, span);
+	poll->op->end = span->end;
 	sim->counts.ops++;
 	return posts_enter(sim, poll->op);
 }
@@ -392,17 +393,21 @@ static int feed_test(struct sim *sim, struct sim_thread *thread, const struct ev
 {
 	const struct span *span = event->span;
 	struct poll *poll = &thread->poll;
-	int error = poll_goes_on(poll, span->start) ? 0 : feed_vain(sim, thread);
+	bool found = call_found(&sim->facts[span->probe], span),
+	     goes_on = poll_goes_on(sim, poll, span) && (!found || poll_was_wait(poll));
+	int error = goes_on ? 0 : feed_vain(sim, thread);
 	struct op *op;
 
 	if (error)
 		return error;
-	if (!call_found(&sim->facts[span->probe], span)) {
+	if (!found) {
 		thread->feeding = &sim->alone;
 		return ask_again(sim, poll, span);
 	}
 	op = poll->asks ? poll->op : op_of(sim, span);
 	if (op && poll->asks) {
+		op->asked = (struct called){ op->probe, op->site };
+		op->asks = poll_was_call(poll);
 		set_call(op, &sim->facts[span->probe], span);
 		op->last_start = span->start;
 	}

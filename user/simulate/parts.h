@@ -193,6 +193,8 @@ struct op {
 	uint32_t thread, func, probe, site;
 	uint64_t start, end; /* recorded */
 	uint64_t last_start; /* related_call.last */
+	struct called asked; /* where there are more: the first of them */
+	bool asks;           /* these are told as a call, whatever came of them */
 	struct times new_start, new_end;
 	int64_t sent, received; /* bytes; -1 unknown */
 	struct half *send, *recv;
@@ -280,10 +282,11 @@ struct lane_out {
 /* Calls of a thread that ask whether something has come, and it has not: one after the other (polls.c). */
 struct poll {
 	bool asks;
-	bool rests;      /* in its pauses between two of them it does nothing else */
-	struct op *op;   /* that they are; not in the first reading */
-	uint64_t end;    /* of the last */
-	uint64_t paused; /* ns, while it is not known whether it rests */
+	bool rests;             /* in its pauses between two of them it does nothing else */
+	struct op *op;          /* that they are; not in the first reading */
+	uint64_t end;           /* of the last */
+	uint64_t paused;        /* ns, while it is not known whether it rests */
+	uint64_t asked, worked; /* ns: in these calls, and between them, without pauses */
 };
 
 struct sim_thread {
@@ -588,8 +591,13 @@ void teams_give_up(struct sim *sim, uint32_t thread, struct share *share);
 void polls_note(const struct sim *sim, const struct span *span);
 /* After it. */
 void polls_decide(struct sim *sim);
-/* Whether one who asks again at that time has waited since the last time. */
-bool poll_goes_on(const struct poll *poll, uint64_t start);
+/* Whether one who asks again by this call has done nothing else since the last one. */
+bool poll_goes_on(const struct sim *sim, struct poll *poll, const struct span *span);
+/* A call that has found nothing. */
+void poll_add(struct poll *poll, const struct span *span);
+/* Whether it has done little but ask; and for so long that that is a deed of its own. */
+bool poll_was_wait(const struct poll *poll);
+bool poll_was_call(const struct poll *poll);
 
 /* feed.c: for timeline_ops */
 int feed_event(void *context, const struct definitions *d, const struct event *event);

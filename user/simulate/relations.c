@@ -254,11 +254,9 @@ static void relieve_memory(struct sim *sim, const struct op *op)
 }
 
 /* from: when it did not wait for others any more. */
-static void relieve_call(struct sim *sim, const struct op *op, uint64_t from)
+static void relieve_call(struct sim *sim, const struct op *op, const struct related_call *call, uint64_t from)
 {
-	const struct related_call call = op_call(op);
-
-	relieve(sim, op->thread, reliefs_of_call(&sim->teller->reliefs, &call, from, !waits_for_unknown(op)));
+	relieve(sim, op->thread, reliefs_of_call(&sim->teller->reliefs, call, from, !waits_for_unknown(op)));
 	note_end(sim, op);
 }
 
@@ -348,7 +346,7 @@ static bool is_small(const struct op *op)
 	enum role role = op->facts->role;
 
 	return role == ROLE_ALLOC || role == ROLE_FREE || (role == ROLE_TRY && !op->hold) ||
-	       (role == ROLE_TEST && waits_for_unknown(op) && !op->unsettled);
+	       (role == ROLE_TEST && waits_for_unknown(op) && !op->unsettled && !op->asks);
 }
 
 static struct milestone milestone(const struct sim_thread *thread)
@@ -363,6 +361,23 @@ int relations_enter(struct sim *sim, const struct op *op)
 	if (op->facts->role == ROLE_EXIT)
 		thread->ends = milestone(thread);
 	return is_small(op) ? 0 : finish_work(sim, op->thread, (struct called){ op->probe, op->site });
+}
+
+/* What it found had come before it asked for the first time: up to the last call it asked for something else, in vain.
+ */
+static int begin_last(struct sim *sim, const struct op *op, struct related_call *call)
+{
+	const struct relations_ops *ops = sim->teller->ops;
+	const struct related_call first = { op->thread, op->asked.probe, op->asked.site, op->start, op->last_start, 0 };
+
+	call->start = op->last_start;
+	call->last = 0;
+	if (!op->asks)
+		return relations_work(sim, op->thread, op->start, op->last_start, innermost(&sim->threads[op->thread]),
+				      true)
+			       ?: finish_work(sim, op->thread, (struct called){ op->probe, op->site });
+	relieve_call(sim, op, &first, first.start);
+	return ops->call ? ops->call(ops->context, &first, NULL) : 0;
 }
 
 int relations_op(struct sim *sim, const struct op *op)
@@ -382,7 +397,9 @@ int relations_op(struct sim *sim, const struct op *op)
 		return relations_work(sim, op->thread, op->start, op->end, work->end ? work->inside : NO_INDEX, true);
 	}
 	waits = find_wait(sim, op, &waited);
-	relieve_call(sim, op, waits ? waited.until : op->start);
+	if (!waits && op->last_start)
+		error = begin_last(sim, op, &call);
+	relieve_call(sim, op, &call, waits ? waited.until : call.start);
 	for (unsigned i = 0; i < op->ninstances && !error; i++)
 		error = tell_meeting(teller, sim, op->instances[i]);
 	if (op->instance && !error && !op->facts->begins && op->kind != KIND_NOTIFY)
