@@ -236,7 +236,7 @@ static void print_states(const struct wait_states *s, const struct printer *p, s
 		table_cell(&t, "%s", people_label(s->d, &row->waiting, text, sizeof(text)));
 		table_cell(&t, "%s", people_label(s->d, &row->awaited, text, sizeof(text)));
 	}
-	printer_titled_table(p, "time within calls in which what they waited for had not begun yet", &t);
+	printer_titled_table(p, "time in calls, and in asking again and again, before what they waited for began", &t);
 }
 
 static void print_pairs(const struct wait_states *s, const struct printer *p)
