@@ -296,6 +296,19 @@ COMPOSED = {
             "call 200 3100 4000 MPI_Barrier\ncall 300 3500 4000 MPI_Barrier\nend 5000\n",
     "nested": "process 100 -1\nthread 100 101\ncall 100 1200 1500 work\ncall 100 1000 2000 other\natomic 101 1100 "
     "work\nend 3000\n",
+    "asking": "process 100 0\nprocess 200 1\nthread 200 201\n"
+    "call 200 100 110 MPI_Irecv source=0 tag=5 count=1 request=7 comm.id=0\n"
+    "call 200 200 600 MPI_Test request=7 flag=0\ncall 200 700 1100 MPI_Testall array_of_requests.0=7 flag=0\n"
+    "call 100 1000 1010 MPI_Send dest=1 tag=5 count=10 comm.id=0\ncall 200 1150 1200 MPI_Test request=7 flag=1\n"
+    "call 200 1300 1400 MPI_Iprobe source=-1 tag=-1 flag=0 comm.id=0\n"
+    "call 100 1500 1510 MPI_Send dest=1 tag=6 count=10 comm.id=0\n"
+    "call 200 1420 1530 MPI_Iprobe source=-1 tag=-1 flag=1 status.source=0 status.tag=6 comm.id=0\n"
+    "call 201 1420 1530 MPI_Probe source=0 tag=6 status.source=0 status.tag=6 comm.id=0\n"
+    "call 200 1540 1550 MPI_Recv source=0 tag=6 status.source=0 status.tag=6 comm.id=0\n"
+    "call 100 1600 1610 MPI_Send dest=1 tag=7 count=10 comm.id=0\n"
+    "call 200 1560 1620 MPI_Mprobe source=0 tag=7 message=9 status.source=0 status.tag=7 comm.id=0\n"
+    "call 200 1630 1640 MPI_Mrecv count=1 message=9\ncall 201 1600 1700 MPI_Iprobe source=0 tag=9 flag=0 comm.id=0\n"
+    "end 3000\n",
 }
 
 
