@@ -198,6 +198,14 @@ def test_a_message_that_is_taken(tmp_path):
     assert told["wait_states"]["messages"] == 1 and told["wait_states"]["unmatched"] == 0
 
 
+def test_a_receive_that_is_canceled(tmp_path):
+    """It has no other side that could have been seen."""
+    text = send(1, 100, 110, 1, 4) + receive(2, 90, 120, 0, 4) + irecv(1000) + \
+        call(2, 2000, 2010, "MPI_Cancel", request=REQUEST) + call(2, 2100, 2110, "MPI_Wait", request=REQUEST)
+    told = report(tmp_path, ranks(2) + text)
+    assert told["wait_states"]["unmatched"] == 0 and told["wait_states"]["messages"] == 1
+
+
 def test_a_probe_for_which_nothing_is_received(tmp_path):
     told = seen(tmp_path, probe(2000, SENT + 50))
     assert states(told) == late(SENT - 2000)

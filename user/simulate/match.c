@@ -75,13 +75,14 @@ static void wake(struct sim *sim, const struct half *half)
 		schedule_wake(sim, half->waiting->thread);
 }
 
+/* A receive of which nobody has seen the end (it was canceled, or nothing came any more) has no other side. */
 static void leave_alone(struct sim *sim, struct half *half)
 {
 	half->alone = true;
 	if (half->is_send)
 		sim->counts.unmatched_sends++;
 	else
-		sim->counts.unmatched_recvs += !half->peeks;
+		sim->counts.unmatched_recvs += half->completed && !half->peeks;
 	wake(sim, half);
 	if (!half->holds) {
 		half->holds = 1;
