@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "simulate/parts.h"
+#include "simulate/teams.h"
 
 #define SPAN_HEAD offsetof(struct span, words)
 #define KEPT_ROOM 64 /* elements of an operation's arrays */

@@ -18,6 +18,7 @@
 #include "cpf.h"
 #include "meaning/answers.h"
 #include "meaning/value.h"
+#include "simulate/polls.h"
 #include "simulate/relations.h"
 #include "simulate/simulate.h"
 #include "timeline/timeline.h"
@@ -277,16 +278,6 @@ struct open_span {
 struct lane_out {
 	struct open_span *open;
 	size_t nopen, room;
-};
-
-/* Calls of a thread that ask whether something has come, and it has not: one after the other (polls.c). */
-struct poll {
-	bool asks;
-	bool rests;             /* in its pauses between two of them it does nothing else */
-	struct op *op;          /* that they are; not in the first reading */
-	uint64_t end;           /* of the last */
-	uint64_t paused;        /* ns, while it is not known whether it rests */
-	uint64_t asked, worked; /* ns: in these calls, and between them, without pauses */
 };
 
 struct sim_thread {
@@ -561,43 +552,6 @@ bool posts_are_ready(struct op *op);
 /* It goes on without. */
 void posts_give_up(struct sim *sim, struct op *op);
 void posts_leave(struct op *op);
-
-/* teams.c: regions of several threads, and the shares that these have; only where sim.teller is there. */
-int teams_open(struct sim *sim); /* after the first reading */
-void teams_close(struct sim *sim);
-/* The first reading: a call that is no operation. */
-void teams_note(struct sim *sim, const struct span *span);
-/* Whether the start of a call is to be fed as one of these: by its facts, the one or the other. */
-bool teams_want(const struct sim *sim, const struct event *event);
-/* 0 or -ENOMEM. */
-int teams_feed_team(struct sim *sim, const struct span *span, struct team **team);
-int teams_feed_share(struct sim *sim, const struct span *span, struct share **share);
-/* A chunk has been fed: which share is of which region. */
-void teams_settle(struct sim *sim);
-/* The thread comes to its share. 0: it can go on, and may have been moved there; 1: it is woken later; or -errno. */
-int teams_come(struct sim *sim, uint32_t thread, struct share *share);
-/* The thread has come there, and its nest has the call. 0 or -errno. */
-int teams_begin(struct sim *sim, uint32_t thread, struct team *team);
-int teams_begin_share(struct sim *sim, uint32_t thread, struct share *share);
-/* The innermost call of its nest ends at that time: as teams_come(). */
-int teams_end(struct sim *sim, uint32_t thread, uint64_t time);
-/* It has, and will leave the nest. 0 or -errno. */
-int teams_left(struct sim *sim, uint32_t thread, uint64_t time);
-/* It goes on without the others: to its share; NULL: from the end of its region. */
-void teams_give_up(struct sim *sim, uint32_t thread, struct share *share);
-
-/* polls.c */
-/* The first reading: an outermost call. */
-void polls_note(const struct sim *sim, const struct span *span);
-/* After it. */
-void polls_decide(struct sim *sim);
-/* Whether one who asks again by this call has done nothing else since the last one. */
-bool poll_goes_on(const struct sim *sim, struct poll *poll, const struct span *span);
-/* A call that has found nothing. */
-void poll_add(struct poll *poll, const struct span *span);
-/* Whether it has done little but ask; and for so long that that is a deed of its own. */
-bool poll_was_wait(const struct poll *poll);
-bool poll_was_call(const struct poll *poll);
 
 /* feed.c: for timeline_ops */
 int feed_event(void *context, const struct definitions *d, const struct event *event);

@@ -92,12 +92,13 @@ static int begin_one(struct sim *sim, struct op *op, const struct described *wha
 {
 	struct half *half;
 
-	if (array_reach(&op->halves, &op->halves_room, op->nhalves + 1, sizeof(*op->halves)))
-		return -ENOMEM;
 	half = half_new(sim, op, what->is_send);
 	if (!half)
 		return -ENOMEM;
-	op->halves[op->nhalves++] = half;
+	if (half_await(op, half)) {
+		half_leave(sim, half);
+		return -ENOMEM;
+	}
 	half->members = what->members;
 	half->comm = what->comm;
 	half->tag = what->tag;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "simulate/parts.h"
+#include "simulate/teams.h"
 #include "util/array.h"
 #include "util/log.h"
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "simulate/parts.h"
+#include "simulate/teams.h"
 #include "util/clock.h"
 #include "util/format.h"
 #include "util/log.h"

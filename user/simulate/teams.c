@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "simulate/parts.h"
+#include "simulate/teams.h"
 #include "util/array.h"
 
 #define LOOKED_AT 256 /* regions whose time a share may lie in; of more, which one is not known */
