@@ -228,6 +228,8 @@ def test_an_access_to_somebody_who_asks(tmp_path):
     text = ranks(2) + call(2, 400, 500, "MPI_Iprobe", **{"comm.id": 0}) + put(1, 100_000, 310_000, 1)
     assert states(report(tmp_path, text + asks(300_000, 400_000))) == {("wait_for_progress", 1, 2): 200_000}
     assert states(report(tmp_path, text + asks(50_000, 400_000))) == {}
+    # It asked when the access began, then worked.
+    assert states(report(tmp_path, text + asks(50_000, 150_000) + asks(300_000, 301_000))) == {}
 
 
 def late_posts(rounds, late, usual=100):
