@@ -105,7 +105,7 @@ def test_a_collective_operation(tmp_path):
         "comm.id": 0, "comm.rank": tid - 1}) for tid, start in ((1, SENT), (2, 1000)))
     text = begun + in_vain(2000, SENT) + mpi_test(SENT + 200, SENT + 300, 1) + \
         call(1, SENT + 400, SENT + 500, "MPI_Wait", request=REQUEST)
-    assert states(report(tmp_path, ranks(2) + text)) == {("wait_at_nxn", 2, 1): SENT - 2000}
+    assert states(report(tmp_path, ranks(2) + text)) == {("wait_at_barrier", 2, 1): SENT - 2000}
 
 
 @pytest.mark.parametrize("pause, price, waited", [

@@ -104,7 +104,7 @@ static const struct operation *operation_of(const struct def_probe *probe, bool 
 	const char *name = probe->event ? probe->event : "", *end = name + strlen(name);
 	const struct operation *found = NULL;
 
-	if (probe->role == ROLE_BARRIER || strstr(name, "_IBARRIER"))
+	if (probe->role == ROLE_BARRIER)
 		return &barrier;
 	if (probe->role != ROLE_COLLECTIVE || strstr(name, "NEIGHBOR"))
 		return NULL;
