@@ -57,6 +57,7 @@ JOBS |= {
     "fibers": ("fibers", ["--fibers", "10"], FIBERS),
     "fibers that change threads": ("fibers", ["--fibers", "10", "--workers", "2"], FIBERS),
     "own fibers": ("fibers_own", ["--fibers", "10"], FIBERS),
+    "own fibers beside the thread pointer": ("fibers_own", ["--fibers", "10", "--beside", "1"], FIBERS),
     "own fibers that change threads": ("fibers_own", ["--fibers", "10", "--workers", "2"], FIBERS),
     "jumps": ("jumps", [], JUMPS),
     "backtraces": ("backtraces", [], BACKTRACES),
@@ -196,6 +197,17 @@ def test_return_probes_do_harm(tmp_path, name):
     command = [HARM / program, *arguments]
     told, status, _ = started(tmp_path, "multi", command, functions, "-m", "shmem", "--returns=trampoline")
     assert (told, status) != alone(command)
+
+
+@pytest.mark.parametrize("name", ["own fibers", "own fibers beside the thread pointer"])
+def test_each_call_asks_whether_it_is_on_its_threads_stack(tmp_path, name):
+    """Where a link can leave the return alone for one call, return probes do none of that harm. The first call of all is
+    on a fiber."""
+    program, arguments, functions = JOBS[name]
+    command = [HARM / program, *arguments]
+    told, status, recording = started(tmp_path, "session", command, functions, "-m", "shmem", "--returns=trampoline")
+    assert (told, status) == alone(command)
+    expect_calls(read(told, recording), user_event)
 
 
 @pytest.mark.parametrize("name", HARMED)

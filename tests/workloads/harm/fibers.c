@@ -5,6 +5,8 @@
  * tells; on one thread, or handed on to the next of several threads at each switch (--workers N): then a call begins on
  * one thread and returns on another.
  *
+ * With --beside 1 the stacks are one mapping with what the thread pointer points to, as a C library's own stacks are.
+ *
  * The kernel keeps the return addresses that a return probe replaced in one list for each thread. Here they come back
  * in another order, or to another thread.
  */
@@ -12,7 +14,10 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #ifndef OWN
 #include <ucontext.h>
 #endif
@@ -41,7 +46,7 @@ struct worker {
 	long queue[MOST], queued, taken; /* indices of fibers that it may run; guarded by mutex */
 };
 
-static long fibers_wanted = 100, workers_wanted = 1;
+static long fibers_wanted = 100, workers_wanted = 1, beside_wanted;
 static struct fiber fibers[MOST];
 static struct worker workers[8];
 static _Thread_local struct worker *this_worker;
@@ -201,6 +206,38 @@ static void *work(void *argument)
 	return NULL;
 }
 
+/* Where the mapping begins that holds the thread pointer. */
+static uintptr_t own_mapping(void)
+{
+	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long low, high;
+	char line[512];
+
+	if (!maps)
+		abort();
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx", &low, &high) == 2 && self >= low && self < high) {
+			fclose(maps);
+			return low;
+		}
+	abort();
+}
+
+/* They must end up in that mapping: next to it, and of its kind. */
+static void make_stacks_beside(void)
+{
+	size_t size = fibers_wanted * STACK;
+	uintptr_t end = own_mapping();
+	char *stacks = mmap((void *)(end - size), size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (stacks == MAP_FAILED || own_mapping() > (uintptr_t)stacks)
+		abort();
+	for (long i = 0; i < fibers_wanted; i++)
+		fibers[i].stack = stacks + i * STACK;
+}
+
 static long sum;
 
 static void one_round(long round)
@@ -209,6 +246,8 @@ static void one_round(long round)
 
 	for (long i = 0; i < workers_wanted; i++)
 		workers[i].queued = workers[i].taken = 0;
+	if (beside_wanted && !fibers[0].stack)
+		make_stacks_beside();
 	for (long i = 0; i < fibers_wanted; i++) {
 		fibers[i].who = i;
 		fibers[i].finished = false;
@@ -232,7 +271,10 @@ int main(int argc, char **argv)
 {
 	struct job job = { .name = "fibers", .rounds = 4 };
 	struct job_option more[] = {
-		{ "--fibers", &fibers_wanted }, { "--workers", &workers_wanted }, { NULL, NULL }
+		{ "--fibers", &fibers_wanted },
+		{ "--workers", &workers_wanted },
+		{ "--beside", &beside_wanted },
+		{ NULL, NULL },
 	};
 
 	tell_rounds(&job, argc, argv, more, one_round);
