@@ -118,6 +118,15 @@ def test_merged_ones_may_be_merged(tmp_path):
     assert exported(in_turn) == exported(at_once)
 
 
+def test_two_of_one_machine_that_were_merged_before(tmp_path):
+    parts = two_nodes(tmp_path, boot="b")
+    third = composed.compose(tmp_path / "n3.gasp", node(3, [4, 5]))
+    at_once = merge(tmp_path / "once.gasp", third, *parts)
+    in_turn = merge(tmp_path / "turn.gasp", third, merge(tmp_path / "two.gasp", *parts))
+    for path in at_once, in_turn:
+        assert [node["clock"] for node in report(path)["nodes"]] == [0, 1, 1]
+
+
 def test_only_sums(tmp_path):
     def sums(number, ranks):
         text = f"host n{number}\nboot b{number}\n"
