@@ -221,6 +221,22 @@ def test_list_tells_how_returns_are_observed_and_why(name):
     assert all(row["returns_why"] for row in rows.values())
 
 
+@pytest.mark.parametrize("loads", ["dlopen", "dlmopen", None])
+def test_a_library_that_comes_later_may_cancel(tmp_path, loads):
+    """Whoever loads libraries has not shown all that may happen in pthread_cond_wait()."""
+    call = {"dlopen": "dlopen(v[1], RTLD_NOW)", "dlmopen": "dlmopen(LM_ID_NEWLM, v[1], RTLD_NOW)"}.get(loads, "0")
+    source = tmp_path / "waits.c"
+    source.write_text("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <pthread.h>\nint main(int c, char **v) {\n"
+                      "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t k = PTHREAD_COND_INITIALIZER;\n"
+                      f"if (c > 1) return !{call} + pthread_cond_wait(&k, &m);\nreturn 0; }}\n")
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "waits", source], check=True)
+    result = gaspbpf.run("list", tmp_path / "waits", "-m", "pthread", "--json")
+    assert result.returncode == 0, result.stderr
+    wait, = (row for row in json.loads(result.stdout)["found"] if row["symbol"] == "pthread_cond_wait")
+    assert wait["returns"] == ("sites" if loads else "trampoline")
+    assert ("library that comes later" in wait["returns_why"]) == bool(loads)
+
+
 def test_only_the_calls(tmp_path):
     """--returns=none: no function has a duration, whatever happens in it."""
     command = [HARM / "exceptions_O2"]

@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 		fprintf(truth, "ATOMIC GASP_UPC_CACHE_HIT n=%lu @ prog.upc:12\n", i);
 		pupc_event_atomicg(CACHE_INVALIDATE, "prog.upc", 13, 100 + i);
 		fprintf(truth, "ATOMIC GASP_UPC_CACHE_INVALIDATE n_dirty=%lu @ prog.upc:13\n", 100 + i);
+		__upc_barrier(i);
 		around(NB_GET_DATA, "NB_GET_DATA", 14, 1000 + i);
 		around(NB_PUT_DATA, "NB_PUT_DATA", 15, 2000 + i);
 		pupc_event_endg(FORALL, "prog.upc", 10);
@@ -102,6 +103,18 @@ def test_what_only_an_instrumented_program_tells(program, tmp_path):
     announced, told = announced_and_told(program, tmp_path)
     assert told == announced
     conformance.seen("gupc-instrumented", *{line.split()[1] for line in announced})
+
+
+def test_calls_inside_of_what_is_announced(program, tmp_path):
+    """The runtime's functions are observed there as anywhere."""
+    announced_and_told(program, tmp_path)
+    inside, seen = False, []
+    for line in (tmp_path / "run.events").read_text().splitlines():
+        if " GASP_UPC_FORALL " in line:
+            inside = " START " in line
+        elif " START GASP_UPC_BARRIER " in line:
+            seen.append(inside)
+    assert seen == [False] + [True] * 10
 
 
 @pytest.mark.parametrize("option, names, wanted", [
