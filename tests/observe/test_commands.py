@@ -9,6 +9,7 @@ import re
 import select
 import shutil
 import subprocess
+import termios
 import time
 
 import pytest
@@ -396,6 +397,7 @@ def test_the_report_in_words(recorded):
 def on_a_terminal(*arguments):
     """What gaspbpf writes to its standard error when that is a terminal."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 200))
     said = b""
     with subprocess.Popen([gaspbpf.PROGRAM, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
@@ -417,15 +419,22 @@ def on_a_terminal(*arguments):
     return said.decode(errors="replace")
 
 
+def own_cpu(live):
+    """Seconds of gaspbpf's that these lines tell, at least: they are rounded."""
+    at = [(float(time), int(own)) for time, own in re.findall(r"([\d.]+) s  .*own CPU (\d+)%", "\n".join(live))]
+    return sum((own - 0.5) / 100 * (now - before - 0.1) for (before, _), (now, own) in zip([(0, 0), *at], at))
+
+
 def test_the_live_line_is_for_terminals(job):
     target = job([gaspbpf.WORKLOADS / "threads", "--threads", 2, "--seconds", 60, "--slow", 0, "--slow-us", 2000],
                  gate=False)
     gaspbpf.wait_for(lambda: "ready" in target.output(), "the job to work")
-    said = on_a_terminal("-p", target.process.pid, "-d", "2s")
+    said = on_a_terminal("-p", target.process.pid, "-d", "3s")
     live = [line for line in said.split("\r") if re.search(r"\d s  .*events.*lost.*cost", line)]
     assert live, said
     assert re.search(r"[1-9][\d.,]* ?\w* events", live[-1]), live[-1]
     assert "/s" in live[-1]
+    assert own_cpu(live) < float(re.search(r"own CPU: ([\d.]+) s", said)[1]), said
     quiet = on_a_terminal("-q", "-p", target.process.pid, "-d", "1500ms")
     assert "events" not in quiet
     piped = gaspbpf.run("-p", target.process.pid, "-d", "1500ms")
