@@ -237,6 +237,35 @@ def test_a_library_that_comes_later_may_cancel(tmp_path, loads):
     assert ("library that comes later" in wait["returns_why"]) == bool(loads)
 
 
+OWN_RETURNS = """
+    static void *volatile kept;
+    long __attribute__((noinline)) plain(long n) { volatile char room[64] = { (char)n }; return room[n & 63]; }
+    long __attribute__((noinline)) at_once(long n) { kept = __builtin_return_address(0); return n; }
+    long __attribute__((noinline)) late(long n)
+    {
+        volatile char room[64] = { (char)n };
+        for (long i = 0; i < n; i++) room[i & 63] += i;
+        kept = __builtin_return_address(0);
+        return room[n & 63];
+    }
+    int main(int argc, char **argv) { return (int)(plain(argc) + at_once(argc) + late(argc)); }
+"""
+
+
+@pytest.mark.parametrize("how", ["-fomit-frame-pointer", "-fno-omit-frame-pointer"])
+def test_who_reads_its_own_return_address(tmp_path, how):
+    """It would find the return probe's there, in whichever instruction it does so."""
+    (tmp_path / "own.c").write_text(OWN_RETURNS)
+    subprocess.run(["gcc", "-O2", how, "-o", tmp_path / "own", tmp_path / "own.c"], check=True)
+    result = gaspbpf.run("list", tmp_path / "own", "--json", *probing(f"long {name}(long n) ->" for name in (
+        "plain", "at_once", "late")))
+    assert result.returncode == 0, result.stderr
+    rows = {row["symbol"]: row for row in json.loads(result.stdout)["found"] if row["model"] == "user"}
+    assert {name: row["returns"] for name, row in rows.items()} == {
+        "plain": "trampoline", "at_once": "sites", "late": "sites"}
+    assert all("own return address" in rows[name]["returns_why"] for name in ("at_once", "late"))
+
+
 def test_only_the_calls(tmp_path):
     """--returns=none: no function has a duration, whatever happens in it."""
     command = [HARM / "exceptions_O2"]
