@@ -27,8 +27,8 @@ library  libmeet.so*
 BARRIER  barrier  void meet_barrier(void)
 WAIT     wait     void meet_wait(int signal)
 """
-# Prints "ready", works until its input ends, prints its calls. With a signal: its handler, on a stack above the
-# thread's own, makes a call while one waits below.
+# Prints "ready", works until its input ends, prints its calls. With SIGNALS: its handler, on a stack above the thread's
+# own, makes a call while one waits below. Without, nothing in it speaks against return probes.
 PROGRAM = r"""
 #include <poll.h>
 #include <pthread.h>
@@ -41,17 +41,22 @@ void meet_barrier(void);
 void meet_wait(int signal);
 #define STACK (256 << 10)
 static volatile long calls;
-static int used;
+#ifdef SIGNALS
 static void on_signal(int signal) { meet_barrier(); calls++; }
+#endif
 static void *work(void *above)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
-	stack_t stack = { .ss_sp = above, .ss_size = STACK };
 	struct pollfd input = { .fd = 0, .events = POLLIN };
+#ifdef SIGNALS
+	stack_t stack = { .ss_sp = above, .ss_size = STACK };
 
 	sigaltstack(&stack, NULL);
+#else
+	enum { SIGNALS };
+#endif
 	while (poll(&input, 1, 0) <= 0) {
-		meet_wait(used);
+		meet_wait(SIGNALS);
 		meet_barrier();
 		calls++;
 		nanosleep(&pause, NULL);
@@ -60,13 +65,14 @@ static void *work(void *above)
 }
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
 	char *area = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	used = argc > 1 ? SIGUSR1 : 0;
-	sigaction(SIGUSR1, &action, NULL);
+#ifdef SIGNALS
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	sigaction(SIGNALS, &action, NULL);
+#endif
 	pthread_attr_init(&attributes);
 	pthread_attr_setstack(&attributes, area, STACK);
 	pthread_create(&thread, &attributes, work, area + STACK);
@@ -87,8 +93,8 @@ def mind_others(monkeypatch):
 
 
 class Program:
-    def __init__(self, path, *arguments):
-        self.process = subprocess.Popen([path, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, path):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         self.pid = self.process.pid
 
@@ -100,13 +106,16 @@ class Program:
 
 @pytest.fixture
 def programs(tmp_path):
-    """Starts programs on a library of the test's own."""
+    """Starts programs on a library of the test's own; with "signals": another program."""
     (tmp_path / "meet.model").write_text(MODEL)
     made = monitoring.Runtime(tmp_path / "meet", "meets", soname="libmeet.so.1", library=LIBRARY, program=PROGRAM)
     started = []
+    (made.folder / "signals.c").write_text("#define SIGNALS SIGUSR1\n" + PROGRAM)
+    gaspbpf.compile_c(made.folder / "signals.c", made.folder / "signals", "-O1", "-Wl,--no-as-needed", str(made.library),
+                      f"-Wl,-rpath,{made.folder}")
 
-    def start(*arguments):
-        started.append(Program(made.program, *arguments))
+    def start(name=None):
+        started.append(Program(made.folder / name if name else made.program))
         return started[-1]
 
     start.options = ["--model-file", tmp_path / "meet.model", "-m", "meet"]
