@@ -206,7 +206,8 @@ def test_each_call_asks_whether_it_is_on_its_threads_stack(tmp_path, name):
     on a fiber. A file of the test's own: the return probes of other observers are not asked."""
     program, arguments, functions = JOBS[name]
     command = [shutil.copy(HARM / program, tmp_path), *arguments]
-    told, status, recording = started(tmp_path, "session", command, functions, "-m", "shmem", "--returns=trampoline")
+    told, status, recording = started(tmp_path, "session", command, functions, "-m", "shmem",
+                                      "--returns=trampoline")
     assert (told, status) == alone(command)
     expect_calls(read(told, recording), user_event)
 

@@ -111,8 +111,8 @@ def programs(tmp_path):
     made = monitoring.Runtime(tmp_path / "meet", "meets", soname="libmeet.so.1", library=LIBRARY, program=PROGRAM)
     started = []
     (made.folder / "signals.c").write_text("#define SIGNALS SIGUSR1\n" + PROGRAM)
-    gaspbpf.compile_c(made.folder / "signals.c", made.folder / "signals", "-O1", "-Wl,--no-as-needed", str(made.library),
-                      f"-Wl,-rpath,{made.folder}")
+    gaspbpf.compile_c(made.folder / "signals.c", made.folder / "signals", "-O1", "-Wl,--no-as-needed",
+                      str(made.library), f"-Wl,-rpath,{made.folder}")
 
     def start(name=None):
         started.append(Program(made.folder / name if name else made.program))
