@@ -32,6 +32,8 @@ const volatile __u32 observer; /* gaspbpf itself: its process */
 #define SS_AUTODISARM (1u << 31)
 #define TELLING_WORDS 320  /* of what the thread pointer leads to, that are looked at */
 #define TELLING_MOST 16384 /* bytes from the thread pointer to the end of its stack, at most */
+#define LOWEST_STACK 65536 /* where nobody may map anything (vm.mmap_min_addr) */
+#define LARGEST_STACK (1ull << 40)
 #define BORN_WITH                                                                                                \
 	131072 /* bytes of a first thread's stack that the kernel makes at exec, below where it begins (mm/exec: \
 		  stack_expand) */
@@ -61,7 +63,9 @@ static long is_told_at(__u32 word, struct stack_search *s)
 
 	if (bpf_probe_read_user(pair, sizeof(pair), (void *)(s->self + word * 8)))
 		return 1;
-	if (!pair[0] || pair[0] >= s->self || pair[0] + pair[1] - s->self - 1 >= TELLING_MOST)
+	/* The thread's number stands before a pointer to what is beside it: numbers and pointers are told apart. */
+	if (pair[0] < LOWEST_STACK || pair[1] >= LARGEST_STACK || pair[0] >= s->self ||
+	    pair[0] + pair[1] - s->self - 1 >= TELLING_MOST)
 		return 0;
 	s->low = pair[0];
 	s->high = s->self;

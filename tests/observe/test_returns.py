@@ -200,12 +200,14 @@ def test_return_probes_do_harm(tmp_path, name):
     assert (told, status) != alone(command)
 
 
+@pytest.mark.parametrize("inside", [[], ["unshare", "--pid", "--fork"]], ids=["here", "in a container"])
 @pytest.mark.parametrize("name", ["own fibers", "own fibers beside the thread pointer"])
-def test_each_call_asks_whether_it_is_on_its_threads_stack(tmp_path, name):
-    """Where a link can leave the return alone for one call, return probes do none of that harm. The first call of all is
-    on a fiber. A file of the test's own: the return probes of other observers are not asked."""
+def test_each_call_asks_whether_it_is_on_its_threads_stack(tmp_path, name, inside):
+    """Where a link can leave the return alone for one call, return probes do none of that harm. The first call of all
+    is on a fiber. A thread's number is small in a container, and must not be taken for an address of its stack. A file
+    of the test's own: the return probes of other observers are not asked."""
     program, arguments, functions = JOBS[name]
-    command = [shutil.copy(HARM / program, tmp_path), *arguments]
+    command = [*inside, shutil.copy(HARM / program, tmp_path), *arguments]
     told, status, recording = started(tmp_path, "session", command, functions, "-m", "shmem",
                                       "--returns=trampoline")
     assert (told, status) == alone(command)
