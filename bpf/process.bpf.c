@@ -263,8 +263,10 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
 		return 0;
 	}
 	t = bpf_task_storage_get(&threads, task, 0, 0);
-	if (t)
+	if (t) {
 		end_calls(t, now, GB_END_EXEC);
+		t->stack_low = t->stack_size = t->alone_sp = 0; /* its stack is another one */
+	}
 	if (monitoring)
 		judge_anew(pid);
 	end_stacks(task, t, now, GB_END_EXEC);

@@ -214,6 +214,79 @@ def test_each_call_asks_whether_it_is_on_its_threads_stack(tmp_path, name, insid
     expect_calls(read(told, recording), user_event)
 
 
+EXECUTES = r"""
+    #define _GNU_SOURCE
+    #include <pthread.h>
+    #include <stdio.h>
+    #include <sys/mman.h>
+    #include <ucontext.h>
+    #include <unistd.h>
+    #define STACK (1 << 18)
+    static char *const there = (char *)0x600000000000;
+    static char **self;
+    static ucontext_t home, one, two;
+    long __attribute__((noinline)) turn(ucontext_t *own, ucontext_t *other)
+    {
+        return own ? swapcontext(own, other) + 1 : 1;
+    }
+    static void run_one(void)
+    {
+        printf("one %ld\n", turn(&one, &two));
+        swapcontext(&one, &two);
+    }
+    static void run_two(void)
+    {
+        printf("two %ld\n", turn(&two, &one));
+    }
+    static void *execute(void *nothing)
+    {
+        char *again[] = { self[0], "again", NULL };
+        turn(NULL, NULL);
+        execv(self[0], again);
+        return nothing;
+    }
+    static void prepare(ucontext_t *context, void (*run)(void), char *stack)
+    {
+        getcontext(context);
+        context->uc_stack.ss_sp = stack;
+        context->uc_stack.ss_size = STACK;
+        context->uc_link = &home;
+        makecontext(context, run, 0);
+    }
+    int main(int argc, char **argv)
+    {
+        pthread_attr_t attributes;
+        pthread_t thread;
+        if (mmap(there, 3 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != there)
+            return 2;
+        if (argc > 1) {
+            prepare(&one, run_one, there);
+            prepare(&two, run_two, there + STACK);
+            swapcontext(&home, &one);
+            return 0;
+        }
+        self = argv;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstack(&attributes, there, 3 * STACK);
+        pthread_create(&thread, &attributes, execute, NULL);
+        pthread_join(thread, NULL);
+        return 3;
+    }
+"""
+
+
+def test_the_stack_of_a_thread_that_executed_another_program(tmp_path):
+    """It was where that one has its fibers."""
+    (tmp_path / "executes.c").write_text(EXECUTES)
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", tmp_path / "executes", tmp_path / "executes.c"], check=True)
+    command = [tmp_path / "executes"]
+    functions = {"long turn(void *own, void *other) ->": None}
+    told, status, recording = started(tmp_path, "session", command, functions, "-m", "shmem", "--returns=trampoline")
+    assert (told, status) == (["one 1", "two 1"], 0) == alone(command)
+    row = gaspbpf.events(read(told, recording).report)["GASP_USER_TURN"]
+    assert (row["calls"], row["alone"]) == (3, 2)
+
+
 @pytest.mark.parametrize("name", HARMED)
 def test_list_tells_how_returns_are_observed_and_why(name):
     program, _, functions = JOBS[name]
