@@ -517,60 +517,6 @@ def test_a_go_program_is_refused_and_goes_on(tmp_path):
 
 # --- what comes later ---------------------------------------------------------
 
-LATE_PROGRAM = r"""
-#include <dlfcn.h>
-#include <stdio.h>
-static void (*maybe_throw)(int);
-static int (*attempt)(int (*)(int), int);
-__attribute__((noipa)) int work(int n) { if (maybe_throw) maybe_throw(n); return n + 1; }
-int main(int argc, char **argv) {
-	int caught = 0, c;
-	while ((c = getchar()) != EOF) {
-		if (c == 'c') for (int i = 0; i < 50; i++) work(i);
-		if (c == 'd') { void *library = dlopen(argv[1], RTLD_NOW); maybe_throw = dlsym(library, "maybe_throw"); attempt = dlsym(library, "attempt"); }
-		if (c == 't') for (int i = 0; i <= 50; i++) caught += attempt(work, i) < 0;
-		printf("done\n");
-		fflush(stdout);
-	}
-	printf("caught %d\n", caught);
-	return 0;
-}
-"""
-LATE_LIBRARY = r"""
-extern "C" void maybe_throw(int n) { if (n % 2) throw n; }
-extern "C" int attempt(int (*function)(int), int n) { try { return function(n); } catch (int) { return -1; } }
-"""
-
-
-def test_a_library_that_makes_return_probes_dangerous(tmp_path, observe, rung):
-    """A C program has a return probe on its function; then it loads a library that throws through it."""
-    (tmp_path / "late.c").write_text(LATE_PROGRAM)
-    (tmp_path / "library.cc").write_text(LATE_LIBRARY)
-    subprocess.run(["gcc", "-O1", "-o", tmp_path / "late", tmp_path / "late.c"], check=True)
-    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", tmp_path / "library.so", tmp_path / "library.cc"],
-                   check=True)
-    with subprocess.Popen([tmp_path / "late", tmp_path / "library.so"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as job:
-        def tell(letter):
-            job.stdin.write(letter)
-            job.stdin.flush()
-            assert job.stdout.readline() == "done\n"
-
-        watcher = observe("-p", job.pid, "-v", "--json", "-m", "user", "-e", "int work(int n)")
-        tell("c")
-        tell("d")
-        gaspbpf.wait_for(lambda: watcher.has_said(b"1 return probes have been exchanged"),
-                         "the return probe to be exchanged")
-        tell("t")
-        status, out, errors = watcher.stop()
-        assert status == 0, errors
-        job.stdin.close()
-        assert job.stdout.read() == "caught 25\n"
-        assert job.wait() == 0
-    row = gaspbpf.events(json.loads(out))["GASP_USER_WORK"]
-    assert (row["calls"], row["unwound"], row["ended"], row["open"]) == (101, 25, 0, 0), row
-
-
 HANDLES = r"""
 #include <signal.h>
 static void on_signal(int number) { (void)number; }
