@@ -13,6 +13,7 @@ MEMORY_MB = 64           # at most, at 50 M spans
 MIXES = ("mpi", "malloc")
 SPANS = 2_000_000        # of the recordings that each is made for
 SIZES = (2_000_000, 10_000_000, 50_000_000)
+SIMULATED = 5_000_000    # what findings would give is simulated up to so many calls, besides the analyses
 QUICK_SPANS, QUICK_SIZES = 200_000, (200_000, 2_000_000)
 THREADS = 8
 BASE = "recording"       # a section that needs no analysis: what it takes to read, and to count by event and thread
@@ -70,12 +71,12 @@ def growing(options, progress):
     """All together, by the size of the recording."""
     table = Table("Analyses: all together, by the size of the recording", ["ns", "M/s", "MB"], "",
                   f"The whole report --json of the MPI mix, {THREADS} threads. ns: as above; M/s: million spans a "
-                  "second, all included; MB: peak of resident memory. What findings would give is simulated up to 5 M "
-                  "calls.", label=26)
+                  "second, all included; MB: peak of resident memory. What findings would give is simulated up to "
+                  f"{millions(SIMULATED)} calls: those rows are marked, and have some readings more.", label=26)
     sizes = QUICK_SIZES if options.quick else SIZES
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         for spans in sizes:
-            label = f"mpi {millions(spans)}"
+            label = f"mpi {millions(spans)}" + (", with gains" if spans <= SIMULATED else "")
             progress(f"{table.title}: {label}")
             recording = made(folder, "mpi", spans)
             for _ in range(1 if spans > SIZES[0] else 2):
@@ -84,15 +85,19 @@ def growing(options, progress):
                 table.add(label, "M/s", Times([spans / seconds / 1e6]))
                 table.add(label, "MB", Times([megabytes]))
             recording[0].unlink()
-    slowest = min(table.rows, key=lambda label: table.get(label, "M/s"))
+    rates = {label: table.get(label, "M/s") for label in table.rows}
+    analyses = {label: rate for label, rate in rates.items() if "gains" not in label}
+    told = [f"{min(rates.values()):.2f} M/s with the gains of findings"] if len(rates) > len(analyses) else []
+    if analyses:
+        told.insert(0, f"{min(analyses.values()):.2f} M/s")
+    table.target(f"all analyses together: at least {RATE / 1e6:.0f} M spans/s", "; ".join(told),
+                 min(analyses.values()) >= RATE / 1e6 if analyses else None)
     largest = list(table.rows)[-1]
-    table.target(f"all analyses together: at least {RATE / 1e6:.0f} M spans/s",
-                 f"{table.get(slowest, 'M/s'):.2f} M/s at {slowest}", table.get(slowest, "M/s") >= RATE / 1e6)
     most = table.get(largest, "MB")
     table.target(f"all analyses together: at most {MEMORY_MB} MB at 50 M spans", f"{most:.1f} MB at {largest}",
                  most <= MEMORY_MB if not options.quick else None)
     reading.judge_flat(table, "time for a span, all analyses together",
-                       {label: table.get(label, "ns") for label in table.rows})
+                       {label: table.get(label, "ns") for label in (analyses or rates)})
     return table
 
 
