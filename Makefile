@@ -3,7 +3,7 @@
 # make unit       builds the unit tests of the user side
 # make workloads  builds the jobs under test
 # make docs      writes the reference pages and the headers of events, from the models
-# make install, make uninstall    under prefix=/usr/local
+# make install, make uninstall    under prefix=/usr/local (or PREFIX)
 # make page       makes the page of `export -o run.html`, in one file: needs npm (page/rules.mk)
 # make numbers   writes down the numbers of new events (models/numbers)
 # make deb       builds a Debian package, build/gaspbpf_VERSION_amd64.deb
@@ -21,7 +21,8 @@ comma   := ,
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
 PKGS    := libbpf libelf libdw liblzma libzstd zlib capstone libmicrohttpd ncursesw
-prefix  ?= /usr/local
+PREFIX  ?= /usr/local
+prefix  ?= $(PREFIX)
 VERSION := 0.1
 pkgconfig ?= $(prefix)/lib/pkgconfig
 
