@@ -16,6 +16,8 @@ static void look_at_lines(struct image *image)
 
 			if (!image_locate(image, at, &location))
 				source_location_free(&location);
+			if (!image_locate_cut_out(image, at, &location))
+				source_location_free(&location);
 		}
 		image_inlined(image, s->name);
 	}

@@ -102,6 +102,19 @@ jumps_in: .byte 0xe9; .long -60; .byte 0x66, 0xe9; .long 0
 .size jumps_in, 1 << 40
 """
 
+# A function that the compiler cuts out, and what a header of the system calls.
+CUT_OUT = r"""
+# 1 "/usr/include/inlined.h" 1
+static inline void in_header(long *n) { extern void beyond(long *); beyond(n); }
+# 1 "cut_out.c"
+void region(long *n)
+{
+#pragma omp parallel
+    in_header(n);
+}
+void outside(long *n) { in_header(n); }
+"""
+
 RULES = r"""
 .text
 .globl ruled
@@ -152,6 +165,7 @@ def elf_files(folder):
     make("libc", PROGRAM + "void free(void *p) {} void *malloc(unsigned long n) { return 0; }", *SHARED, "-O2",
          "-Wl,-soname,libc.so.6", "-fno-builtin")
     make("cplusplus", CPLUSPLUS, *SHARED, "-O2", "-g", compiler="g++", suffix="cc")
+    make("cut_out", CUT_OUT, *SHARED, "-O2", "-g", "-fopenmp")
     for name, option in {"debug_only": "--only-keep-debug", "no_debug": "--strip-debug"}.items():
         subprocess.run(["objcopy", option, folder / "plain", folder / name], check=True)
         made[name] = (folder / name).read_bytes()

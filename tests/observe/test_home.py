@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What changes after a function got its return probe: it is exchanged in time; and each call is asked (bpf/home.h), where
-nobody but that question keeps the job alive: user space has not looked yet, or another observer has set a return probe
-elsewhere."""
+"""What changes after a function got its return probe: it is exchanged in time; and each call is asked (bpf/home.h),
+where nobody but that question keeps the job alive: user space has not looked yet, or another observer has set a return
+probe elsewhere."""
 import json
 import os
 import signal
@@ -55,7 +55,8 @@ class Late:
         (folder / "late.c").write_text(LATE_PROGRAM)
         (folder / "library.cc").write_text(LATE_LIBRARY)
         subprocess.run(["gcc", "-O1", "-o", folder / "late", folder / "late.c"], check=True)
-        subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", folder / "library.so", folder / "library.cc"], check=True)
+        subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", folder / "library.so", folder / "library.cc"],
+                       check=True)
         self.process = subprocess.Popen([folder / "late", folder / "library.so"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 

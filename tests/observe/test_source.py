@@ -154,3 +154,148 @@ def test_a_library_that_the_program_needs_is_never_in_doubt(tmp_path, observe):
              if re.search(r" (START|ATOMIC) GASP_C_MALLOC nbytes=333[34] ", line)]
     assert len(calls) == 400
     assert [line for line in calls if not re.search(r"@ \S*/pass\.c:4(:\d+)?$", line)] == []
+
+
+def starts(folder, event, program, *options):
+    """Where the calls of the event were written, each place once: "file:line"."""
+    recording = folder / "run.gasp"
+    result = gaspbpf.run("-q", "-o", recording, *options, "--", program, env={"OMP_NUM_THREADS": "2"})
+    assert result.returncode == 0, result.stderr
+    assert gaspbpf.run("export", recording, "-o", folder / "run.events").returncode == 0
+    lines = [line for line in (folder / "run.events").read_text().splitlines() if f" START {event} " in line + " "]
+    return {pathlib.Path(line.split(" @ ")[1]).name.rsplit(":", 1)[0] for line in lines if " @ " in line}
+
+
+def marked(path, mark):
+    return {f"{path.name}:{number}" for number, line in enumerate(path.read_text().splitlines(), 1) if mark in line}
+
+
+GUARDED = r"""
+#include <mutex>
+struct guarded {
+    std::mutex own;
+    long sum = 0;
+    void add(long n)
+    {
+        std::lock_guard<std::mutex> hold(own); // locks
+        sum += n;
+    }
+};
+"""
+LOCKS = r"""
+#include "guarded.hpp"
+static std::mutex first, second;
+int main()
+{
+    guarded g;
+    for (int i = 0; i < 3; i++) {
+        {
+            std::unique_lock<std::mutex> hold(first); // locks
+            g.sum++;
+        }
+        second.lock(); // locks
+        g.add(i);
+        second.unlock();
+    }
+    return g.sum != 6;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_what_headers_of_the_system_call(tmp_path, compiler):
+    """std::mutex locks in a header, that is inlined: the place is where the program says so, in whichever file of its
+    own."""
+    (tmp_path / "guarded.hpp").write_text(GUARDED)
+    (tmp_path / "locks.cpp").write_text(LOCKS)
+    subprocess.run([compiler, "-O2", "-g", "-pthread", "-o", tmp_path / "locks", tmp_path / "locks.cpp"], check=True)
+    places = starts(tmp_path, "GASP_PTHREAD_MUTEX_LOCK", tmp_path / "locks", "-m", "pthread")
+    assert {place for place in places if not place.startswith("dl-")} >= (
+        marked(tmp_path / "locks.cpp", "// locks") | marked(tmp_path / "guarded.hpp", "// locks"))
+    assert not any("gthr" in place or "mutex" in place for place in places), places
+
+
+REGIONS = {"c": r"""
+#include <stdio.h>
+#include <omp.h>
+static long sum;
+static double now(void) { return omp_get_wtime(); }
+static void in_a_function(void)
+{
+    double t = now();
+
+#pragma omp parallel
+    {
+#pragma omp atomic
+        sum += 1;
+    }
+    sum += now() < t;
+}
+int main(void)
+{
+    puts("begins");
+
+
+#pragma omp parallel
+    {
+#pragma omp for schedule(dynamic)
+        for (int i = 0; i < 10; i++) {
+#pragma omp atomic
+            sum += i;
+        }
+    }
+    double t = now();
+
+#pragma omp parallel for
+    for (int i = 0; i < 10; i++) {
+#pragma omp atomic
+        sum += i;
+    }
+    printf("%d\n", now() < t);
+
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+
+#pragma omp task
+        sum++;
+    }
+    in_a_function();
+    return 0;
+}
+""", "f90": r"""
+program regions
+  use omp_lib
+  implicit none
+  integer :: i
+  real(8) :: s, t
+  s = 0
+  t = omp_get_wtime()
+
+  !$omp parallel do reduction(+:s)
+  do i = 1, 1000
+    s = s + sqrt(real(i, 8))
+  end do
+  print *, s, omp_get_wtime() < t
+
+  !$omp parallel
+  call told()
+  !$omp end parallel
+end program
+subroutine told()
+  print *, "w"
+end subroutine
+"""}
+
+
+@pytest.mark.parametrize("compiler, source", [("gcc -O0", "c"), ("gcc -O2", "c"), ("g++ -O3 -x c++", "c"),
+                                              ("clang -O2", "c"), ("gfortran -O2", "f90")])
+def test_a_parallel_region_is_where_its_directive_stands(tmp_path, compiler, source):
+    """GCC's call for it has the line of whatever stands before it; its body is a function that begins there."""
+    path = tmp_path / f"regions.{source}"
+    path.write_text(REGIONS[source])
+    subprocess.run([*compiler.split(), "-g", "-fopenmp", "-o", tmp_path / "regions", path], check=True)
+    directives = marked(path, "#pragma omp parallel" if source == "c" else "!$omp parallel")
+    assert starts(tmp_path, "GASP_OMP_PARALLEL", tmp_path / "regions") == directives
+    if compiler.startswith("g") and source == "c":
+        assert starts(tmp_path, "GASP_OMP_TASK", tmp_path / "regions") == marked(path, "#pragma omp task")

@@ -4,12 +4,16 @@
  * one is met in a process, whoever puts probes in is told: by then the region is over, so the next one will show it.
  *
  * With another program, or other libraries, what lies at an address is another function.
+ *
+ * Of each place that calls come from, what the first of them has handed on is kept: where that is a function that the
+ * compiler has cut out of the program there, it tells the place's line (locate.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/session.h"
 #include "meaning/value.h"
+#include "util/array.h"
 
 #define POINTED_MOST 10000 /* of one session */
 
@@ -68,6 +72,23 @@ void session_meet_pointed(struct capture_session *s, const struct captured_threa
 		s->events.pointed(s->events.context, t->pid, probe->model, key.address);
 }
 
+void session_note_handed_on(struct capture_session *s, uint32_t site, uint64_t address)
+{
+	struct pointed_table *p = &s->pointed;
+
+	if (site != NO_INDEX && !array_reach(&p->handed_on, &p->room, site + (size_t)1, sizeof(*p->handed_on)) &&
+	    !p->handed_on[site])
+		p->handed_on[site] = address;
+}
+
+uint64_t session_handed_on(const struct capture_session *s, uint32_t site)
+{
+	const struct def_site *def = &s->d->sites[site];
+	uint64_t address = site < s->pointed.room ? s->pointed.handed_on[site] : 0;
+
+	return address ? def->offset + (address - def->address) : 0;
+}
+
 void session_free_pointed(struct capture_session *s)
 {
 	struct pointed_record *record, *next;
@@ -76,4 +97,5 @@ void session_free_pointed(struct capture_session *s)
 		HASH_DEL(s->pointed.met, record);
 		free(record);
 	}
+	free(s->pointed.handed_on);
 }

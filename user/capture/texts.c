@@ -201,8 +201,11 @@ void session_note_texts(struct capture_session *s, const struct captured_thread 
 		if (!is_named(v))
 			continue;
 		reading = value_read(v, span->words, span->nwords, span->unread, span->reason == GB_END_RETURN);
-		if (reading.known && reading.number)
-			note(s, t, (uint64_t)reading.number, v->form == FORM_STRING, span->start);
+		if (!reading.known || !reading.number)
+			continue;
+		note(s, t, (uint64_t)reading.number, v->form == FORM_STRING, span->start);
+		if (v->form != FORM_STRING)
+			session_note_handed_on(s, span->site, (uint64_t)reading.number);
 	}
 }
 

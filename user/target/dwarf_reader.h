@@ -45,7 +45,7 @@ struct unit {
 	bool lines_known;       /* lines_usable has been found out */
 	bool lines_usable;
 	bool functions_read;
-	struct intervals functions; /* value: offset of the DIE */
+	struct intervals functions; /* value: offset of the DIE; within: that of the function around it; 0: none */
 };
 
 struct dwarf_reader {

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 struct interval {
-	uint64_t low, high; /* [low, high) */
-	uint64_t value;
-	uint32_t depth; /* of the same range twice, the deeper one is the inner */
-	int32_t outer;  /* index of the interval around this one; -1: none */
+	uint64_t low, high;     /* [low, high) */
+	uint64_t value, within; /* the owner's */
+	uint32_t depth;         /* of the same range twice, the deeper one is the inner */
+	int32_t outer;          /* index of the interval around this one; -1: none */
 };
 
 struct intervals {

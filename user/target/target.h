@@ -403,9 +403,15 @@ struct source_location {
 /*
  * Where the instruction before this return address (a file offset) stands in the source: DWARF of the file itself,
  * else of its separate debug file (build-id, .gnu_debuglink), else only the function. Inlined code gives the
- * line where the call really is written. 0, or -ENOENT when nothing is known.
+ * line where the call really is written; that of a header of the system, the line where the program calls it. 0, or
+ * -ENOENT when nothing is known.
  */
 int image_locate(struct image *image, uint64_t return_offset, struct source_location *location);
+/*
+ * A function that begins at this file offset, and that the compiler has cut out of another one: the line of the
+ * construct that it is the body of, and that other one. 0, or -ENOENT: it is none, or nothing is known of it.
+ */
+int image_locate_cut_out(struct image *image, uint64_t offset, struct source_location *location);
 void source_location_free(struct source_location *location);
 
 /* --- commands ---------------------------------------------------------- */
