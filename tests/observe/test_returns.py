@@ -313,6 +313,55 @@ def test_a_library_that_comes_later_may_cancel(tmp_path, loads):
     assert ("library that comes later" in wait["returns_why"]) == bool(loads)
 
 
+CANCELLED = """
+    #include <cstdio>
+    #include <pthread.h>
+    static volatile bool spins;
+    extern "C" long __attribute__((noipa)) spin(long n)
+    {
+        for (spins = n; spins;)
+            ;
+        return n;
+    }
+    struct Says {
+        ~Says() { std::puts("cleaned up"); }
+    };
+    static void *work(void *)
+    {
+        Says says;
+
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
+        spin(1);
+        return nullptr;
+    }
+    int main()
+    {
+        pthread_t thread;
+
+        pthread_create(&thread, nullptr, work, nullptr);
+        while (!spins)
+            ;
+        pthread_cancel(thread);
+        pthread_join(thread, nullptr);
+        return 0;
+    }
+"""
+
+
+def test_a_thread_that_may_be_cancelled_anywhere(tmp_path):
+    """Even in a function that calls nobody: its destructors run."""
+    (tmp_path / "cancelled.cc").write_text(CANCELLED)
+    subprocess.run(["g++", "-O1", "-pthread", "-fnon-call-exceptions", "-fasynchronous-unwind-tables", "-o",
+                    tmp_path / "cancelled", tmp_path / "cancelled.cc"], check=True)
+    (tmp_path / "spin.model").write_text("model spin\nlibrary program\nneeds spin\nSPIN function leaf long spin(long n)\n")
+    command = [tmp_path / "cancelled"]
+    result = gaspbpf.run("--json", "--model-file", tmp_path / "spin.model", "-m", "spin", "--", *command)
+    told, _, report = result.stdout.partition("{")
+    assert (words(told), result.returncode) == (["cleaned up"], 0) == alone(command), result.stderr
+    row = gaspbpf.events(json.loads("{" + report))["GASP_SPIN_SPIN"]
+    assert (row["calls"], row["unwound"] + row["ended"]) == (1, 1), row
+
+
 OWN_RETURNS = """
     static void *volatile kept;
     long __attribute__((noinline)) plain(long n) { volatile char room[64] = { (char)n }; return room[n & 63]; }
