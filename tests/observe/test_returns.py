@@ -353,7 +353,8 @@ def test_a_thread_that_may_be_cancelled_anywhere(tmp_path):
     (tmp_path / "cancelled.cc").write_text(CANCELLED)
     subprocess.run(["g++", "-O1", "-pthread", "-fnon-call-exceptions", "-fasynchronous-unwind-tables", "-o",
                     tmp_path / "cancelled", tmp_path / "cancelled.cc"], check=True)
-    (tmp_path / "spin.model").write_text("model spin\nlibrary program\nneeds spin\nSPIN function leaf long spin(long n)\n")
+    (tmp_path / "spin.model").write_text(
+        "model spin\nlibrary program\nneeds spin\nSPIN function leaf long spin(long n)\n")
     command = [tmp_path / "cancelled"]
     result = gaspbpf.run("--json", "--model-file", tmp_path / "spin.model", "-m", "spin", "--", *command)
     told, _, report = result.stdout.partition("{")

@@ -56,13 +56,6 @@ struct live_comm {
 
 /* --- where to look ----------------------------------------------------- */
 
-static bool is_id(const struct value *v)
-{
-	const char *dot = v->name ? strrchr(v->name, '.') : NULL;
-
-	return dot && !strcmp(dot, ".id");
-}
-
 /* The probe's definition has the values; they live as long as the plan's captures, from which they were copied. */
 static struct comm_places *places_of(const struct site *site)
 {
@@ -72,8 +65,8 @@ static struct comm_places *places_of(const struct site *site)
 
 	for (size_t i = 0; i < capture->nvalues; i++) {
 		const struct value *v = &capture->values[i];
-		const struct value **which = is_id(v) ? (v->at_return ? &places.made_id : &places.id)
-						      : (v->at_return ? &places.made : &places.handle);
+		const struct value **which = value_is_id(v) ? (v->at_return ? &places.made_id : &places.id)
+							    : (v->at_return ? &places.made : &places.handle);
 
 		if (v->meaning == MEANING_COMM && !v->unobservable && !*which)
 			*which = v;

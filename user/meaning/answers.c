@@ -57,6 +57,16 @@ static unsigned answers_it(const struct value *v, enum want want, enum role role
 		return v->meaning == MEANING_PTR;
 	case WANT_ADDRESS:
 		return v->form == FORM_POINTER && !v->at_return && v->meaning != MEANING_COMM;
+	case WANT_COLOR:
+		return v->meaning == MEANING_COLOR;
+	case WANT_HANDLE:
+		return v->meaning == MEANING_COMM && !v->at_return && !value_is_id(v);
+	case WANT_ID:
+		return v->meaning == MEANING_COMM && !v->at_return && value_is_id(v);
+	case WANT_MADE:
+		return v->meaning == MEANING_COMM && v->at_return && !value_is_id(v);
+	case WANT_NEAR:
+		return v->meaning == MEANING_NODE && role == ROLE_COMM;
 	default:
 		return 0;
 	}

@@ -27,6 +27,11 @@ enum want {
 	WANT_INDEX,
 	WANT_OF,      /* a window of one-sided transfers, a variable that is waited for */
 	WANT_ADDRESS, /* all addresses that a call is given, in their order */
+	WANT_COLOR,
+	WANT_HANDLE, /* the communicator that a call names, as it was given, */
+	WANT_ID,     /* and what is the same in all processes */
+	WANT_MADE,   /* the handle of the new communicator that it gives */
+	WANT_NEAR,   /* that one is of processes of one node only */
 	WANTS
 };
 

@@ -95,6 +95,7 @@ enum meaning {
 	MEANING_OFFSET, /* in the file, in bytes */
 	MEANING_PATH,   /* of a file that is opened: a text, and the folder that it is in (GB_OP_PATH) */
 	MEANING_FOLDER, /* the descriptor that this path is relative to */
+	MEANING_COLOR,  /* of a call by which a communicator becomes others: who gives the same has the same new one */
 	MEANINGS
 };
 

@@ -55,7 +55,7 @@ static const char *const meanings[MEANINGS + 1] = {
 	[MEANING_ID] = "id",           [MEANING_FORMAT] = "format", [MEANING_ON] = "on",
 	[MEANING_FILE] = "file",       [MEANING_LINE] = "line",     [MEANING_COLUMN] = "column",
 	[MEANING_FD] = "fd",           [MEANING_CLOSED] = "closed", [MEANING_OFFSET] = "offset",
-	[MEANING_PATH] = "path",       [MEANING_FOLDER] = "folder",
+	[MEANING_PATH] = "path",       [MEANING_FOLDER] = "folder", [MEANING_COLOR] = "color",
 };
 
 static int find(const char *const *names, int count, const char *name)

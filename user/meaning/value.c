@@ -295,6 +295,13 @@ bool value_decode(struct cursor *cursor, struct value *v)
 	return false;
 }
 
+bool value_is_id(const struct value *v)
+{
+	const char *dot = v->name ? strrchr(v->name, '.') : NULL;
+
+	return dot && !strcmp(dot, ".id");
+}
+
 void value_free(struct value *v)
 {
 	free(v->name);

@@ -23,6 +23,9 @@ void value_encode(struct buffer *buffer, const struct value *v);
 bool value_decode(struct cursor *cursor, struct value *v);
 void value_free(struct value *v); /* what it holds, not v itself */
 
+/* Of a handle: what is the same for it in all processes? The library's layout gives that, by this name. */
+bool value_is_id(const struct value *v);
+
 /* Is it to be shown? One without a name only serves the payload. */
 static inline bool value_is_shown(const struct value *v)
 {

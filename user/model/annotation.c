@@ -5,12 +5,12 @@
 #include "model/parts.h"
 #include "util/log.h"
 
-static const char *const annotation_names[] = { "bytes", "count",   "size",   "type",   "peer",     "root", "tag",
-						"comm",  "request", "status", "lock",   "barrier",  "ptr",  "name",
-						"op",    "named",   "task",   "worker", "node",     "self", "done",
-						"error", "index",   "kind",   "device", "internal", "id",   "format",
-						"on",    "file",    "line",   "column", "plain",    "only", "out",
-						"skip",  NULL };
+static const char *const annotation_names[] = { "bytes", "count",   "size",   "type",   "peer",     "root",  "tag",
+						"comm",  "request", "status", "lock",   "barrier",  "ptr",   "name",
+						"op",    "named",   "task",   "worker", "node",     "self",  "done",
+						"error", "index",   "kind",   "device", "internal", "id",    "format",
+						"on",    "file",    "line",   "column", "color",    "plain", "only",
+						"out",   "skip",    NULL };
 
 /* A..B, after the word bits. */
 static bool range_read(struct lexer *lexer, uint8_t *low, uint8_t *count)
@@ -173,9 +173,9 @@ static bool fixed_read(struct lexer *lexer, struct annotation *a)
 		a->fixed = FIXED_NUMBER;
 	else
 		return false;
-	if (a->meaning == MEANING_BYTES || a->meaning == MEANING_SIZE)
+	if (a->meaning == MEANING_BYTES || a->meaning == MEANING_SIZE || a->meaning == MEANING_COLOR)
 		return true;
-	source_error(lexer->source, at, "a constant stands only in @bytes or @size; an offset begins with '+'");
+	source_error(lexer->source, at, "a constant stands only in @bytes, @size or @color; an offset begins with '+'");
 	return false;
 }
 

@@ -42,6 +42,8 @@ static struct place_key key_of(const struct sim *sim, const struct facts *facts,
 		if (members && members->has_id)
 			key.value = members->id |
 				    (comm_world_rank(members, 0) > 0 ? (uint64_t)comm_world_rank(members, 0) << 32 : 0);
+		else if (made_is_handle(facts, span))
+			made_find(&sim->groups->made, key.process, key.value, span->start, &key.value);
 	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
 		key.scope = SCOPE_OBJECT;
 		key.value = (uint64_t)number;
@@ -147,6 +149,8 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		place->self = self;
 	else if (place->self < 0 && members_told)
 		place->self = comm_rank_of(place->members, sim->processes[key.process].rank);
+	place->by_handle |= key.scope == SCOPE_COMM && !members && !made_is_known(key.value) &&
+			    made_is_handle(facts, span);
 	place->count++;
 	if (place->nfirsts == FIRSTS)
 		return 0;
@@ -175,6 +179,13 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 		int error = posts_note(sim, span);
 
 		sim->groups->posts = true;
+		if (error)
+			return error;
+	}
+	if (has_end && facts->answers.count[WANT_COLOR]) {
+		int error = made_note(&sim->groups->made, sim, span,
+				      key_of(sim, facts, span, groups_members(sim, span)).value);
+
 		if (error)
 			return error;
 	}
@@ -587,6 +598,7 @@ static void groups_free(struct groups *groups)
 		free((char *)groups->comm_names[i]);
 	free(groups->comm_names);
 	free(groups->comm_numbers);
+	made_free(&groups->made);
 	job_ranks_free(groups->ranks);
 	comm_index_free(groups->index);
 	free(groups->last);

@@ -9,6 +9,7 @@
 
 #include "recording/communicators.h"
 #include "recording/job_ranks.h"
+#include "simulate/made.h"
 #include "simulate/parts.h"
 
 #define FIRST_INSTANCES 16 /* of a group: a power of two */
@@ -21,7 +22,7 @@ enum scope { SCOPE_COMM, SCOPE_OBJECT, SCOPE_NONE };
 /* What an operation says about its group, and who says it. Compared as bytes: no padding. */
 struct place_key {
 	uint32_t scope, model;
-	uint64_t value; /* of the communicator or object; where there is none, the function */
+	uint64_t value; /* of the communicator or object; where there is none, the function; made.c: one of ours */
 	uint32_t process, thread;
 };
 
@@ -39,6 +40,7 @@ struct place {
 	uint64_t count;
 	int64_t self;   /* rank in the communicator; -1: not told */
 	bool ambiguous; /* some of its operations may be in other places */
+	bool by_handle; /* nothing is known of its communicator but a handle, which is another one elsewhere */
 	struct group *group;
 	uint32_t team; /* of places that say nothing: which one (participants.c) */
 	unsigned member;
@@ -90,6 +92,7 @@ struct groups {
 	const char **comm_names;
 	size_t ncomms, comms_room;
 	struct comm_index *index;
+	struct made_comms made;
 	struct place **last; /* by thread: the place of its last operation */
 	bool whole;          /* the first reading was done */
 	bool posts;          /* the first reading has told more than this (posts_note()): it cannot be left out */

@@ -189,6 +189,56 @@ static void find_teams(const struct sim *sim, struct place **places, size_t coun
 	qsort(places, count, sizeof(*places), by_team);
 }
 
+#define SURE 4 /* operations that none of its members left before all had come */
+
+/* Have all that both were in a moment in common, and are these enough that it is not by chance? */
+static bool met_each_time(const struct sim *sim, const struct operations *a, const struct operations *b,
+			  bool from_start)
+{
+	unsigned bad, of, sure = 0, shift = best_shift(sim, a, b, from_start, true, &bad, &of);
+
+	for (unsigned i = 0; i < of; i++)
+		sure += waits_for_all(sim, b->firsts[i].func) && b->firsts[i].end != UINT64_MAX &&
+			a->firsts[shift + i].end != UINT64_MAX;
+	return !bad && sure >= SURE;
+}
+
+static bool met(const struct sim *sim, const struct place *a, const struct place *b)
+{
+	const struct operations x = { a->firsts, a->nfirsts }, y = { b->firsts, b->nfirsts };
+	bool from_start = sim->processes[a->key.process].from_start && sim->processes[b->key.process].from_start;
+
+	return !sim->doubts_clocks &&
+	       (met_each_time(sim, &x, &y, from_start) || met_each_time(sim, &y, &x, from_start));
+}
+
+/* Handles are not the same in other processes: likewise, but each process has one of its own in a team, and the calls
+ * of two teams at the same place of the program are nearly at the same times. */
+static void find_teams_of_handles(const struct sim *sim, struct place **places, size_t count)
+{
+	const struct place *first[TEAMS_MOST], *last[TEAMS_MOST];
+	uint32_t teams = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = places[i];
+		uint32_t known = teams < TEAMS_MOST ? teams : TEAMS_MOST, team = teams;
+
+		for (uint32_t t = 0; t < known && team == teams; t++) {
+			bool own = last[t]->key.process == place->key.process;
+
+			if (own ? last[t]->key.value == place->key.value : met(sim, place, first[t]))
+				team = t;
+		}
+		place->team = team;
+		if (team < TEAMS_MOST) {
+			first[team] = team == teams ? place : first[team];
+			last[team] = place;
+		}
+		teams += team == teams;
+	}
+	qsort(places, count, sizeof(*places), by_team);
+}
+
 /* --- from places to groups ------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
@@ -213,7 +263,9 @@ static int by_model_and_process(const void *a, const void *b)
 
 	if (x->key.model != y->key.model)
 		return x->key.model < y->key.model ? -1 : 1;
-	return x->key.process < y->key.process ? -1 : x->key.process > y->key.process;
+	if (x->key.process != y->key.process)
+		return x->key.process < y->key.process ? -1 : 1;
+	return x->key.value < y->key.value ? -1 : x->key.value > y->key.value;
 }
 
 static bool same_value(const struct place *a, const struct place *b)
@@ -546,13 +598,51 @@ static int make_groups(struct sim *sim, struct place **places, size_t count)
 
 		for (to = from + 1; to < count && same_value(first, places[to]); to++)
 			;
-		if (first->key.scope == SCOPE_COMM) {
+		if (first->by_handle) {
+			continue;
+		} else if (first->key.scope == SCOPE_COMM) {
 			error = group_places(sim, places + from, to - from, false, false);
 		} else if (first->key.scope == SCOPE_NONE) {
 			error = group_teams(sim, places + from, to - from);
 		} else if (has_teams(places + from, to - from)) {
 			error = group_places(sim, places + from, to - from, true, true);
 		}
+	}
+	return error;
+}
+
+/* Of one model. Who is in a communicator of which only handles are known is guessed, as it is of those that say
+ * nothing: each operation must be one by its times, too. */
+static int group_handles(struct sim *sim, struct place **places, size_t count)
+{
+	int error = 0;
+
+	find_teams_of_handles(sim, places, count);
+	for (size_t from = 0, to; from < count && !error; from = to) {
+		for (to = from + 1; to < count && places[to]->team == places[from]->team; to++)
+			;
+		error = group_places(sim, places + from, to - from, false, false);
+		if (!error) {
+			sim->groups->list->key.scope = SCOPE_NONE;
+			sim->groups->list->reliable &= sim->groups->list->nmembers > 1;
+		}
+	}
+	return error;
+}
+
+static int make_handle_groups(struct sim *sim, struct place **places, size_t count)
+{
+	size_t kept = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (places[i]->by_handle)
+			places[kept++] = places[i];
+	qsort(places, kept, sizeof(*places), by_model_and_process);
+	for (size_t from = 0, to; from < kept && !error; from = to) {
+		for (to = from + 1; to < kept && places[to]->key.model == places[from]->key.model; to++)
+			;
+		error = group_handles(sim, places + from, to - from);
 	}
 	return error;
 }
@@ -564,7 +654,7 @@ static int make_object_groups(struct sim *sim, struct place **places, size_t cou
 	int error = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (!places[i]->group)
+		if (!places[i]->group && !places[i]->by_handle)
 			places[kept++] = places[i];
 	qsort(places, kept, sizeof(*places), by_model_and_process);
 	for (size_t from = 0, to; from < kept && !error; from = to) {
@@ -588,6 +678,11 @@ int members_find(struct sim *sim)
 		error = make_groups(sim, places, count);
 		if (!error)
 			error = make_object_groups(sim, places, count);
+		n = 0; /* that has left some out */
+		HASH_ITER (hh, sim->groups->places, place, next)
+			places[n++] = place;
+		if (!error)
+			error = make_handle_groups(sim, places, count);
 	}
 	free(places);
 	if (error)
