@@ -150,6 +150,30 @@ def test_one_is_out_of_line(tmp_path):
         reported(tmp_path, text, "--section", "phases").split())
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_each_twelfth_is_longer(tmp_path, waits):
+    """That is how the program is made. And who waits then is not to blame."""
+    def receive(tid, at):
+        turn = turns[tid] = turns[tid] + 1
+        return call(tid, at, at + 20 * MS, "MPI_Recv", source=0, tag=0, **{"comm.id": 0}) \
+            if waits and tid == 2 and turn % 12 == 5 else ""
+
+    turns = [0, 0, 0]
+    works = [(4 * MS, 24 * MS if turn % 12 == 4 else 2 * MS) for turn in range(120)]
+    text, _ = job(works, also=receive)
+    (found,), findings = phases(tmp_path, text)
+    assert len(found["outliers"]) == 10 and found["outliers_period"] == 12
+    (finding,) = findings
+    assert "10 of 119 iterations" in finding["text"] and "10 of them every 12 iterations, as if" in finding["text"]
+    assert finding["culprits"] == ([] if waits else [{**finding["culprits"][0], "tid": 2}]), finding
+    works[40], works[41] = works[41], works[40]
+    (found,), _ = phases(tmp_path, job(works)[0])
+    assert found["outliers_period"] == 12, "nearly all of them"
+    (found,), _ = phases(tmp_path, job([(4 * MS, 24 * MS if turn in (7, 15, 40, 41, 60, 77, 91) else 2 * MS)
+                                        for turn in range(120)])[0])
+    assert len(found["outliers"]) == 7 and found["outliers_period"] is None
+
+
 @pytest.mark.parametrize("queued, kind", [(0, "outlier_iterations"), (10, "outlier_iterations"), (18, "starved")])
 def test_no_processor_in_a_burst(tmp_path, queued, kind):
     """Too little of its life to be starved, and all of what the one iteration is longer."""

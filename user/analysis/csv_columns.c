@@ -73,7 +73,7 @@ static const struct {
 	  "not_seen_submitted,in_progress_at_end,missing_calls,interrupted,runs_ns,data_ns,runtime_ns,"
 	  "idle_ready_ns,idle_blocked_ns,idle_last_ns,idle_unsubmitted_ns,history_part_ns" },
 	{ "phases", "kind,name,place,by_job,iterations,mean_ns,min_ns,max_ns,variation,other_calls,broken,"
-		    "missing_calls,beginning_seen,end_seen,outliers_cost_ns" },
+		    "missing_calls,beginning_seen,end_seen,outliers_cost_ns,outliers_period" },
 	{ "wait_states.states", "state,event,waits,waited_ns,longest_ns" },
 	{ "wait_states.pairs", "state,waiting.pid,waiting.tid,for.pid,for.tid,waits,waited_ns" },
 	{ "meetings", "event,meetings,spread_ns,widest_ns,others_wait_ns" },

@@ -152,6 +152,8 @@ struct iterating {
 	struct outlier *outliers; /* the longest first */
 	size_t noutliers;
 	uint64_t outliers_cost; /* ns: what they took more than others, of the run */
+	unsigned period;        /* most of them are each so-many-th; 0: they are not */
+	size_t periodic;        /* so many of them */
 	bool begin_seen, end_seen;
 };
 

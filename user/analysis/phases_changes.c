@@ -18,6 +18,9 @@
  * Where the job has the same iterations, the mean of all threads is what is looked at, as one thread may be late to
  * leave a barrier and be quicker in the next.
  *
+ * Where at least PERIODIC_LEAST outliers, and three quarters of all, are each k-th iteration, and half of all those are
+ * outliers, the program does more in each k-th: that is told with them.
+ *
  * Who. The work that has grown most on a thread is to blame, if it makes up for half of what the iteration is longer;
  * else whatever has grown most.
  */
@@ -37,7 +40,9 @@
 #define OUTLIER_DEVIATIONS 6
 #define NORMAL 1.4826
 #define OUTLIERS_SHARE 10 /* one in so many */
-#define BLAMED_MOST 32    /* of more outliers it is not asked who */
+#define PERIODIC_LEAST 6
+#define PERIOD_MOST 100
+#define BLAMED_MOST 32 /* of more outliers it is not asked who */
 
 /* What a thread does for itself. The rest may be waiting for others. */
 #define OWN_WORK (1u << GROUP_COMPUTE | 1u << GROUP_TASK | 1u << GROUP_ALLOC | 1u << GROUP_IO | 1u << GROUP_OTHER)
@@ -451,6 +456,29 @@ static int outliers_of(struct iterating *it, const struct part *part, size_t *ro
 	return 0;
 }
 
+/* How many of the outliers have the number of the worst, but for multiples of the period. */
+static size_t in_step_with_worst(const struct iterating *it, unsigned period)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < it->noutliers; i++)
+		count += it->outliers[i].number % period == it->outliers[0].number % period;
+	return count;
+}
+
+static void find_period(struct iterating *it)
+{
+	for (unsigned period = PERIOD_MOST; period > 1 && it->noutliers >= PERIODIC_LEAST; period--) {
+		size_t count = in_step_with_worst(it, period);
+
+		if (count < PERIODIC_LEAST || 4 * count < 3 * it->noutliers || 2 * count * period < it->iterations)
+			continue;
+		it->period = period;
+		it->periodic = count;
+		return;
+	}
+}
+
 static int find_outliers(struct iterating *it)
 {
 	struct done *before = calloc(it->nmembers, sizeof(*before)), *done = calloc(it->nmembers, sizeof(*done));
@@ -465,6 +493,7 @@ static int find_outliers(struct iterating *it)
 		it->noutliers = it->outliers_cost = 0;
 	if (it->noutliers)
 		qsort(it->outliers, it->noutliers, sizeof(*it->outliers), longest_first);
+	find_period(it);
 	for (size_t i = 0; i < it->noutliers && i < BLAMED_MOST && !error; i++)
 		error = blame_outlier(it, &it->outliers[i], before, done);
 	free(before);

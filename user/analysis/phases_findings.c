@@ -63,10 +63,17 @@ char *blame_text(const struct phases *s, const struct iterating *it, const struc
 	return text;
 }
 
+/* In calls in which one may wait for others: these may have had no processor, or be to blame. */
+static bool may_wait(const struct blame *blame)
+{
+	return !blame->known || blame->group == GROUP_BARRIER || blame->group == GROUP_WAIT ||
+	       blame->group == GROUP_LOCK || blame->group == GROUP_DATA || blame->group == GROUP_COLLECTIVE;
+}
+
 /* The only one, else nobody's. */
 static uint32_t culprit(const struct iterating *it, const struct blame *blame)
 {
-	for (size_t i = 0; i < it->nmembers && people_count(&blame->who) == 1; i++)
+	for (size_t i = 0; i < it->nmembers && people_count(&blame->who) == 1 && !may_wait(blame); i++)
 		if (people_has(&blame->who, it->members[i].thread))
 			return it->members[i].thread;
 	return NO_INDEX;
@@ -146,13 +153,6 @@ static bool overlaps(const struct iterating *it, const struct def_queue *queue)
 	return false;
 }
 
-/* In calls in which one may wait for others: these may have had no processor. */
-static bool may_wait(const struct blame *blame)
-{
-	return !blame->known || blame->group == GROUP_BARRIER || blame->group == GROUP_WAIT ||
-	       blame->group == GROUP_LOCK || blame->group == GROUP_DATA || blame->group == GROUP_COLLECTIVE;
-}
-
 /*
  * What those to blame waited for a processor while the outliers were: in seconds with one of them. That is less than
  * what makes a thread starved where it comes in bursts. Where each has worked longer, each must have waited: that is
@@ -210,6 +210,16 @@ static int tell_bursts(const struct phases *s, struct report *r, const struct it
 		percent(cost, r->end - r->start), format_time(all, queued));
 }
 
+/* ", 31 of them every 8 iterations, ..." */
+static const char *period_text(const struct iterating *it, char *text, size_t room)
+{
+	*text = '\0';
+	if (it->period)
+		snprintf(text, room, ", %zu of them every %u iterations, as if the program did more then", it->periodic,
+			 it->period);
+	return text;
+}
+
 static int tell_outliers(const struct phases *s, struct report *r, const struct iterating *it)
 {
 	uint64_t run = r->end - r->start, cost = 0, queued;
@@ -218,7 +228,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 	size_t count = 0;
 	struct finding finding = { .kind = "outlier_iterations", .event = it->event, .section = "phases" };
 	char label[2 * LABEL_ROOM], who[2 * LABEL_ROOM], lasted[FORMAT_SIZE], typical[FORMAT_SIZE], at[FORMAT_SIZE],
-		time[FORMAT_SIZE], gives[200];
+		time[FORMAT_SIZE], gives[200], each[80];
 	int error;
 
 	for (size_t i = 0; i < it->noutliers; i++) {
@@ -231,7 +241,7 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 		return 0;
 	finding.thread = culprit(it, &worst->blame);
 	finding.weight = cost * it->nmembers;
-	finding.culprits = worst->blame.known ? &worst->blame.who : NULL;
+	finding.culprits = may_wait(&worst->blame) ? NULL : &worst->blame.who;
 	finding.regularity = (struct finding_regularity){ .what = "iterations",
 							  .times = count,
 							  .of = it->iterations,
@@ -251,10 +261,10 @@ static int tell_outliers(const struct phases *s, struct report *r, const struct 
 	blame_text(s, it, &worst->blame, who, sizeof(who));
 	return report_add_finding(
 		r, &finding,
-		"%zu of %llu iterations (%s) %s out of line: number %llu, at %s, took %s instead of %s%s%s%s; "
+		"%zu of %llu iterations (%s) %s out of line%s: number %llu, at %s, took %s instead of %s%s%s%s; "
 		"%s in all, %.1f %% of the time observed%s",
 		count, (unsigned long long)it->iterations, iterating_label(s, r, it, label, sizeof(label)),
-		count == 1 ? "is" : "are", (unsigned long long)worst->number + 1,
+		count == 1 ? "is" : "are", period_text(it, each, sizeof(each)), (unsigned long long)worst->number + 1,
 		format_time(at, worst->end - worst->lasted - r->start), format_time(lasted, worst->lasted),
 		format_time(typical, worst->typical), *who ? " (" : "", who, *who ? ")" : "", format_time(time, cost),
 		percent(cost, run), gives);

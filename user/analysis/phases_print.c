@@ -317,6 +317,11 @@ static void put_outliers(const struct phases *s, const struct report *r, const s
 	}
 	json_end_array(j);
 	json_key_uint(j, "outliers_cost_ns", it->outliers_cost);
+	json_key(j, "outliers_period");
+	if (it->period)
+		json_uint(j, it->period);
+	else
+		json_null(j);
 }
 
 /* One after the other: each is an iteration, or as many as a stretch has. */
