@@ -323,10 +323,11 @@ static int find_unreturned(struct report *r)
 
 		if (!tally->unwound || group_of_role(r->profile->events[finding.event].role) == GROUP_TASK)
 			continue;
-		error = report_add_finding(r, &finding,
-					   "%s of %s calls of %s did not return: an exception or longjmp left them",
-					   format_count(unwound, tally->unwound), format_count(calls, tally->calls),
-					   report_event_label(r, finding.event, label, sizeof(label)));
+		error = report_add_finding(
+			r, &finding, "%s of %s calls of %s did not return: an exception or longjmp left them%s",
+			format_count(unwound, tally->unwound), format_count(calls, tally->calls),
+			report_event_label(r, finding.event, label, sizeof(label)),
+			r->d->nwindows ? ", or they returned while the probes were out for a while" : "");
 		if (error)
 			return error;
 	}

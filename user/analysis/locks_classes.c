@@ -398,6 +398,13 @@ static int find_gain(struct locks *s, struct report *r, uint32_t class, struct f
 	}
 	report_find_gain(r, &relief, finding);
 	free(sites);
+	/* Whom a lock of another rank's memory is waited for may not be known to a simulation, where the window's ranks
+	 * are not. */
+	if (finding->has_gain && !finding->gain &&
+	    probe_value(&s->d->probes[s->classes[class].probe], MEANING_PEER) >= 0) {
+		finding->has_gain = false;
+		finding->relief = 0;
+	}
 	return 0;
 }
 
