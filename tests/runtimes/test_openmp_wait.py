@@ -176,3 +176,34 @@ def test_what_was_not_seen_is_no_work(tmp_path, regions):
     assert "team_wait" not in {finding["kind"] for finding in report["findings"]}
     table = gaspbpf.run("report", tmp_path / "run.gasp").stdout
     assert " not seen " in table and "it was not seen which" in table
+
+
+TASKS = r"""
+static volatile double sink;
+static void work(int n) { for (int i = 0; i < n * 1000; i++) sink += i; }
+int main(void)
+{
+	for (int turn = 0; turn < 40; turn++) {
+#pragma omp parallel num_threads(2)
+#pragma omp single
+		for (int i = 0; i < 20; i++) {
+#pragma omp task
+			work(400);
+		}
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_where_tasks_run_is_not_called_waiting(tmp_path, compiler):
+    """All of the work is in tasks, which run at the region's end: nobody is said to wait there, or to be last."""
+    (tmp_path / "tasks.c").write_text(TASKS)
+    subprocess.run([compiler, "-O1", "-g", "-fopenmp", "-o", tmp_path / "tasks", tmp_path / "tasks.c"], check=True)
+    result = gaspbpf.run("--json", "--", tmp_path / "tasks")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert not [each["text"] for each in report["findings"] if each["kind"] in ("team_wait", "uneven_region")]
+    assert report["regions"]["with_tasks"] >= 30
+    assert all(row["judged"] == 0 for row in report["regions"]["regions"])

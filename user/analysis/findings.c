@@ -279,6 +279,22 @@ static const char *region_place(const struct report *r, char *buffer, size_t siz
 	return buffer;
 }
 
+/* Tasks of regions run on any of their threads, and nobody sees when: then it is not known who waits. */
+static bool makes_tasks(const struct report *r, uint32_t begins)
+{
+	uint32_t of = r->profile->events[begins].probe;
+
+	for (size_t i = 0; i < r->nevents; i++) {
+		uint32_t probe = r->profile->events[r->events[i].event].probe;
+
+		if (probe < r->d->nprobes && r->d->probes[probe].role == ROLE_SUBMIT && r->events[i].tally.calls &&
+		    probe_value(&r->d->probes[probe], MEANING_NAME) >= 0 &&
+		    !strcmp(r->d->probes[probe].model, r->d->probes[of].model))
+			return true;
+	}
+	return false;
+}
+
 /* What the threads of regions wait for each other, where a tenth of the threads' time and more is not told by others.
  */
 static int find_team_wait(struct report *r)
@@ -297,7 +313,8 @@ static int find_team_wait(struct report *r)
 		idle += r->threads[i].idle;
 	finding.weight = begin + idle;
 	share = percent(finding.weight, r->wall);
-	if (finding.event == NO_INDEX || share - percent(r->regions_told, r->wall) < HOT_SHARE)
+	if (finding.event == NO_INDEX || share - percent(r->regions_told, r->wall) < HOT_SHARE ||
+	    makes_tasks(r, finding.event))
 		return 0;
 	return report_add_finding(
 		r, &finding,

@@ -31,7 +31,7 @@
 
 /* What calls of a probe are, worked out once. */
 struct region_facts {
-	bool ready, team, share, chunk, chosen, waits, lock;
+	bool ready, team, share, chunk, chosen, waits, lock, task;
 	int32_t name, done; /* indices of values; -1: none */
 };
 
@@ -54,7 +54,7 @@ struct open_region {
 	uint64_t number, start;
 	uint32_t region; /* NO_INDEX: one of those that are not told apart */
 	uint32_t process, beginner;
-	bool flawed, over, outermost;
+	bool flawed, over, outermost, tasks;
 	bool own;      /* the beginner's share has begun */
 	unsigned open; /* shares that are not over */
 	struct done_share *done;
@@ -99,6 +99,7 @@ static const struct region_facts *facts_of(struct regions *s, uint32_t probe)
 	facts->share = def->marks & MARK_SHARE;
 	facts->chunk = def->marks & MARK_CHUNK;
 	facts->chosen = def->marks & MARK_CHOSEN;
+	facts->task = def->role == ROLE_SUBMIT && facts->name >= 0;
 	return facts;
 }
 
@@ -401,6 +402,17 @@ static int note_controls(struct regions *s, uint64_t time)
 	return 0;
 }
 
+/* It may run on any thread of the team, at its end, too: where one waits, and where it works, is not seen. */
+static void note_task(struct regions *s, const struct region_thread *t)
+{
+	struct open_region *o = t->share && t->share->in ? t->share->in : t->begun;
+
+	if (!o || o->tasks)
+		return;
+	o->tasks = o->flawed = true;
+	s->with_tasks++;
+}
+
 static int event(void *state, const struct definitions *d, const struct event *event)
 {
 	struct regions *s = state;
@@ -427,6 +439,8 @@ static int event(void *state, const struct definitions *d, const struct event *e
 		return starts ? begin_share(s, facts, span) : end_share(s, span);
 	if (t->share && starts && (facts->chosen || d->probes[span->probe].role == ROLE_BARRIER))
 		end_block(t->share, event->time);
+	if (facts->task && starts)
+		note_task(s, t);
 	if (facts->waits)
 		note_wait(t, facts, starts, event->time);
 	if (!t->share || starts)

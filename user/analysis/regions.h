@@ -132,10 +132,11 @@ struct regions {
 	struct index by_serial; /* the two regions */
 	struct region_beginner *beginners;
 	size_t nbeginners, beginners_room;
-	uint64_t beyond;  /* regions that are not told apart, as there are too many */
-	uint64_t orphans; /* shares of which it is not known what region they are of */
-	uint64_t sampled; /* calls that tell of regions and became no span, by intention */
-	bool out;         /* for a while no such calls were observed */
+	uint64_t beyond;     /* regions that are not told apart, as there are too many */
+	uint64_t with_tasks; /* regions in which tasks were made */
+	uint64_t orphans;    /* shares of which it is not known what region they are of */
+	uint64_t sampled;    /* calls that tell of regions and became no span, by intention */
+	bool out;            /* for a while no such calls were observed */
 
 	/* At last: */
 	struct region_row *rows; /* what is waited for most first */

@@ -237,7 +237,10 @@ static void say_unseen(const struct regions *s, const struct printer *p)
 		  "known of their imbalance.");
 	say_count(p, all.incomplete,
 		  "times not all of a region was seen: calls were lost, measurement was off, it was not over at the "
-		  "end, or several were going on of which a share might be.");
+		  "end, several were going on of which a share might be, or tasks were made in it.");
+	say_count(p, s->with_tasks,
+		  "times tasks were made in a region: on which thread they ran, and when, is not seen, so neither is "
+		  "who waited at its end.");
 	say_count(p, s->orphans, "shares are of no region that was seen.");
 	say_count(p, s->beyond, "times a region was met that is not told apart, as there are too many.");
 }
@@ -401,6 +404,7 @@ void regions_json(void *state, const struct report *r, struct json *j)
 	json_object(j);
 	json_key_uint(j, "only_counted", s->sampled);
 	json_key_bool(j, "not_observed_for_a_while", s->out);
+	json_key_uint(j, "with_tasks", s->with_tasks);
 	json_key_uint(j, "shares_of_unknown_regions", s->orphans);
 	json_key_uint(j, "not_told_apart", s->beyond);
 	json_key(j, "regions");
