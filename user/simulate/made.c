@@ -138,6 +138,8 @@ int made_note(struct made_comms *made, const struct sim *sim, const struct span 
 	int64_t handle;
 	uint32_t number;
 
+	if (!sim->processes[process].from_start)
+		return 0; /* others may have made more before they were observed */
 	key.turn = turn_of(made, &count);
 	if (!key.turn)
 		return -ENOMEM;

@@ -5,7 +5,7 @@
  * A handle is a number of one process: the same communicator has another one in the next. Where a library does not
  * show what is the same in all of them, that is found out from the calls by which communicators are made. All members
  * of a communicator make others of it in the same order; so what is the n-th that was made of the same one, by the same
- * function, with the same color, is the same.
+ * function, with the same color, is the same. That holds of processes that were observed from their start.
  */
 #ifndef GASPBPF_SIMULATE_MADE_H
 #define GASPBPF_SIMULATE_MADE_H
