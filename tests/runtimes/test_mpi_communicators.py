@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 		pause_for(rank % 2 ? 2000 : 500);
 		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half);
 	}
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 25; i++) {
 		pause_for(rank == 3 ? 2000 : 500);
 		MPI_Barrier(all);
 		MPI_Bcast(&one, 1, MPI_INT, 0, node);
@@ -58,8 +58,8 @@ int main(int argc, char **argv)
 # event: {members: times}
 MADE = {
     "ALLREDUCE": {(0, 1): 30, (2, 3): 20},
-    "BARRIER": {(0, 1, 2, 3): 10},
-    "BCAST": {(0, 1, 2, 3): 10},
+    "BARRIER": {(0, 1, 2, 3): 25},
+    "BCAST": {(0, 1, 2, 3): 25},
     "ALLGATHER": {(0, 3): 12, (1, 2): 12},
     "REDUCE": {(0, 2): 12, (1, 3): 12},
 }

@@ -182,7 +182,7 @@ static int note_span(struct sim *sim, const struct span *span, bool has_end)
 		if (error)
 			return error;
 	}
-	if (has_end && facts->answers.count[WANT_COLOR]) {
+	if (has_end && facts->answers.count[WANT_MADE]) {
 		int error = made_note(&sim->groups->made, sim, span,
 				      key_of(sim, facts, span, groups_members(sim, span)).value);
 

@@ -9,7 +9,9 @@
 
 #include "util/array.h"
 
-#define VALUE_MADE (1ull << 63) /* no handle, and no number of a library's, has this bit */
+/* No handle, and no number of a library's, has these bits. */
+#define VALUE_MADE (1ull << 63) /* the same in all processes */
+#define VALUE_OWN (1ull << 62)  /* what was made there, which may be something else in other processes */
 #define MADE_MOST (1u << 20)
 
 struct handle_key {
@@ -129,26 +131,40 @@ static int mean(struct made_comms *made, uint32_t process, uint64_t handle, uint
 	return 0;
 }
 
-int made_note(struct made_comms *made, const struct sim *sim, const struct span *span, uint64_t of)
+/* What is the same for it in all processes. 0: that cannot be told, as others may have made more before they were
+ * observed, or not all of the old one's members are in this one. */
+static int common_number(struct made_comms *made, const struct sim *sim, const struct span *span, uint64_t of,
+			 uint32_t *number)
 {
 	const struct facts *facts = &sim->facts[span->probe];
 	uint32_t process = sim->d->threads[span->thread].process;
 	const struct count_key count = { of, process, facts->func };
 	struct number_key key = { .of = of, .func = facts->func };
-	int64_t handle;
-	uint32_t number;
 
-	if (!sim->processes[process].from_start)
-		return 0; /* others may have made more before they were observed */
+	*number = 0;
+	if (!sim->processes[process].from_start || !facts->answers.count[WANT_COLOR])
+		return 0;
 	key.turn = turn_of(made, &count);
 	if (!key.turn)
 		return -ENOMEM;
-	if (!fact_number(facts, WANT_COLOR, span, &key.color) || !fact_number(facts, WANT_MADE, span, &handle))
+	if (!fact_number(facts, WANT_COLOR, span, &key.color))
 		return 0;
 	if (facts->answers.count[WANT_NEAR])
 		key.node = sim->d->processes[process].node;
-	number = number_of(made, &key);
-	return number ? mean(made, process, (uint64_t)handle, span->end, VALUE_MADE | number) : -ENOMEM;
+	*number = number_of(made, &key);
+	return *number ? 0 : -ENOMEM;
+}
+
+int made_note(struct made_comms *made, const struct sim *sim, const struct span *span, uint64_t of)
+{
+	uint32_t number;
+	int64_t handle;
+	int error = common_number(made, sim, span, of, &number);
+
+	if (error || !fact_number(&sim->facts[span->probe], WANT_MADE, span, &handle))
+		return error;
+	return mean(made, sim->d->threads[span->thread].process, (uint64_t)handle, span->end,
+		    number ? VALUE_MADE | number : VALUE_OWN | ++made->own);
 }
 
 bool made_find(const struct made_comms *made, uint32_t process, uint64_t handle, uint64_t time, uint64_t *value)

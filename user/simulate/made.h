@@ -16,16 +16,16 @@ struct made_comms {
 	struct made_handle *handles; /* uthash */
 	struct made_count *counts;
 	struct made_number *numbers;
-	uint32_t last;
+	uint32_t last, own;
 };
 
 /* Does the call name a communicator by a handle only? */
 bool made_is_handle(const struct facts *facts, const struct span *span);
-/* Is it a value that made_find() has told? */
+/* Is it a value that made_find() has told, and the same in all processes? */
 bool made_is_known(uint64_t value);
 /* A call makes a communicator of the one with this value. 0 or -ENOMEM. */
 int made_note(struct made_comms *made, const struct sim *sim, const struct span *span, uint64_t of);
-/* What the handle meant to the process at this time. False: that is not known. */
+/* What the handle meant to the process at this time; made_is_known(): to others, too. False: that is not known. */
 bool made_find(const struct made_comms *made, uint32_t process, uint64_t handle, uint64_t time, uint64_t *value);
 void made_free(struct made_comms *made);
 

@@ -189,7 +189,7 @@ static void find_teams(const struct sim *sim, struct place **places, size_t coun
 	qsort(places, count, sizeof(*places), by_team);
 }
 
-#define SURE 4 /* operations that none of its members left before all had come */
+#define SURE 16 /* operations that none of its members left before all had come */
 
 /* Have all that both were in a moment in common, and are these enough that it is not by chance? */
 static bool met_each_time(const struct sim *sim, const struct operations *a, const struct operations *b,
@@ -212,31 +212,53 @@ static bool met(const struct sim *sim, const struct place *a, const struct place
 	       (met_each_time(sim, &x, &y, from_start) || met_each_time(sim, &y, &x, from_start));
 }
 
-/* Handles are not the same in other processes: likewise, but each process has one of its own in a team, and the calls
- * of two teams at the same place of the program are nearly at the same times. */
+#define HANDLES_MOST 512 /* each is compared with each */
+
+static uint32_t team_of(struct place **places, uint32_t at)
+{
+	while (places[at]->team != at)
+		at = places[at]->team;
+	return at;
+}
+
+static bool can_be_one(const struct sim *sim, const struct place *a, const struct place *b)
+{
+	return a->key.process == b->key.process ? a->key.value == b->key.value : met(sim, a, b);
+}
+
+/* Has each met each? Where some have not, it cannot be told who is with whom. */
+static bool is_whole(const struct sim *sim, struct place **places, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (!can_be_one(sim, places[i], places[j]))
+				return false;
+	return true;
+}
+
+/*
+ * Handles are not the same in other processes. Likewise, but the calls of two teams at the same place of the program
+ * are nearly at the same times: it must be each with each. Who may be in one of several is left alone.
+ */
 static void find_teams_of_handles(const struct sim *sim, struct place **places, size_t count)
 {
-	const struct place *first[TEAMS_MOST], *last[TEAMS_MOST];
-	uint32_t teams = 0;
-
 	for (size_t i = 0; i < count; i++) {
-		struct place *place = places[i];
-		uint32_t known = teams < TEAMS_MOST ? teams : TEAMS_MOST, team = teams;
-
-		for (uint32_t t = 0; t < known && team == teams; t++) {
-			bool own = last[t]->key.process == place->key.process;
-
-			if (own ? last[t]->key.value == place->key.value : met(sim, place, first[t]))
-				team = t;
-		}
-		place->team = team;
-		if (team < TEAMS_MOST) {
-			first[team] = team == teams ? place : first[team];
-			last[team] = place;
-		}
-		teams += team == teams;
+		places[i]->team = i;
+		for (size_t j = 0; j < i && count <= HANDLES_MOST; j++)
+			if (team_of(places, i) != team_of(places, j) && can_be_one(sim, places[i], places[j]))
+				places[team_of(places, i)]->team = team_of(places, j);
 	}
+	for (size_t i = 0; i < count; i++) /* the first of a team stands before the others */
+		places[i]->team = team_of(places, i);
 	qsort(places, count, sizeof(*places), by_team);
+	for (size_t from = 0, to; from < count; from = to) {
+		for (to = from + 1; to < count && places[to]->team == places[from]->team; to++)
+			;
+		if (is_whole(sim, places + from, to - from))
+			continue;
+		for (size_t i = from; i < to; i++)
+			places[i]->team = count + i;
+	}
 }
 
 /* --- from places to groups ------------------------------------------------- */
