@@ -29,28 +29,18 @@ struct made_handle {
 	size_t count, room;
 };
 
-/* How many a process has made of one, by one function. */
-struct count_key {
-	uint64_t of;
-	uint32_t process, func;
-};
-
-struct made_count {
-	UT_hash_handle hh;
-	struct count_key key;
-	uint64_t count;
-};
-
-struct number_key {
+/* How many a process has made of one, by one function (turn 0); and what the turn-th of all of them is. */
+struct turn_key {
 	uint64_t of, turn;
 	int64_t color;
-	uint32_t func, node; /* 0: of whichever */
+	uint32_t func, node;    /* 0: of whichever */
+	uint32_t process, zero; /* turn 0: whose count it is */
 };
 
-struct made_number {
+struct made_turn {
 	UT_hash_handle hh;
-	struct number_key key;
-	uint32_t number;
+	struct turn_key key;
+	uint64_t number;
 };
 
 bool made_is_handle(const struct facts *facts, const struct span *span)
@@ -66,46 +56,23 @@ bool made_is_known(uint64_t value)
 	return value & VALUE_MADE;
 }
 
-/* The how-many-th is this? 0: no memory. */
-static uint64_t turn_of(struct made_comms *made, const struct count_key *key)
+/* The number that is kept for it, 0 at first. NULL: no memory. */
+static uint64_t *number_of(struct made_comms *made, const struct turn_key *key)
 {
-	struct made_count *found;
+	struct made_turn *found;
 
-	HASH_FIND(hh, made->counts, key, sizeof(*key), found);
-	if (!found && HASH_COUNT(made->counts) < MADE_MOST)
-		found = calloc(1, sizeof(*found));
-	if (!found)
-		return 0;
-	if (!found->count) {
-		found->key = *key;
-		HASH_ADD(hh, made->counts, key, sizeof(found->key), found);
-		if (!found->hh.tbl) {
-			free(found);
-			return 0;
-		}
-	}
-	return ++found->count;
-}
-
-/* 0: no memory. */
-static uint32_t number_of(struct made_comms *made, const struct number_key *key)
-{
-	struct made_number *found;
-
-	HASH_FIND(hh, made->numbers, key, sizeof(*key), found);
+	HASH_FIND(hh, made->turns, key, sizeof(*key), found);
 	if (found)
-		return found->number;
-	found = HASH_COUNT(made->numbers) < MADE_MOST ? calloc(1, sizeof(*found)) : NULL;
+		return &found->number;
+	found = HASH_COUNT(made->turns) < MADE_MOST ? calloc(1, sizeof(*found)) : NULL;
 	if (!found)
-		return 0;
+		return NULL;
 	found->key = *key;
-	found->number = made->last + 1;
-	HASH_ADD(hh, made->numbers, key, sizeof(found->key), found);
-	if (!found->hh.tbl) {
-		free(found);
-		return 0;
-	}
-	return ++made->last;
+	HASH_ADD(hh, made->turns, key, sizeof(found->key), found);
+	if (found->hh.tbl)
+		return &found->number;
+	free(found);
+	return NULL;
 }
 
 static int mean(struct made_comms *made, uint32_t process, uint64_t handle, uint64_t since, uint64_t value)
@@ -134,37 +101,44 @@ static int mean(struct made_comms *made, uint32_t process, uint64_t handle, uint
 /* What is the same for it in all processes. 0: that cannot be told, as others may have made more before they were
  * observed, or not all of the old one's members are in this one. */
 static int common_number(struct made_comms *made, const struct sim *sim, const struct span *span, uint64_t of,
-			 uint32_t *number)
+			 uint64_t *number)
 {
 	const struct facts *facts = &sim->facts[span->probe];
 	uint32_t process = sim->d->threads[span->thread].process;
-	const struct count_key count = { of, process, facts->func };
-	struct number_key key = { .of = of, .func = facts->func };
+	struct turn_key key = { .of = of, .func = facts->func, .process = process };
+	uint64_t *turn, *known;
 
 	*number = 0;
 	if (!sim->processes[process].from_start || !facts->answers.count[WANT_COLOR])
 		return 0;
-	key.turn = turn_of(made, &count);
-	if (!key.turn)
+	turn = number_of(made, &key);
+	if (!turn)
 		return -ENOMEM;
+	key.turn = ++*turn;
+	key.process = 0;
 	if (!fact_number(facts, WANT_COLOR, span, &key.color))
 		return 0;
 	if (facts->answers.count[WANT_NEAR])
 		key.node = sim->d->processes[process].node;
-	*number = number_of(made, &key);
-	return *number ? 0 : -ENOMEM;
+	known = number_of(made, &key);
+	if (!known)
+		return -ENOMEM;
+	if (!*known)
+		*known = VALUE_MADE | ++made->last;
+	*number = *known;
+	return 0;
 }
 
 int made_note(struct made_comms *made, const struct sim *sim, const struct span *span, uint64_t of)
 {
-	uint32_t number;
+	uint64_t number;
 	int64_t handle;
 	int error = common_number(made, sim, span, of, &number);
 
 	if (error || !fact_number(&sim->facts[span->probe], WANT_MADE, span, &handle))
 		return error;
 	return mean(made, sim->d->threads[span->thread].process, (uint64_t)handle, span->end,
-		    number ? VALUE_MADE | number : VALUE_OWN | ++made->own);
+		    number ?: VALUE_OWN | ++made->last);
 }
 
 bool made_find(const struct made_comms *made, uint32_t process, uint64_t handle, uint64_t time, uint64_t *value)
@@ -184,20 +158,15 @@ bool made_find(const struct made_comms *made, uint32_t process, uint64_t handle,
 void made_free(struct made_comms *made)
 {
 	struct made_handle *handle, *next;
-	struct made_count *count, *after;
-	struct made_number *number, *then;
+	struct made_turn *turn, *after;
 
 	HASH_ITER (hh, made->handles, handle, next) {
 		HASH_DEL(made->handles, handle);
 		free(handle->meant);
 		free(handle);
 	}
-	HASH_ITER (hh, made->counts, count, after) {
-		HASH_DEL(made->counts, count);
-		free(count);
-	}
-	HASH_ITER (hh, made->numbers, number, then) {
-		HASH_DEL(made->numbers, number);
-		free(number);
+	HASH_ITER (hh, made->turns, turn, after) {
+		HASH_DEL(made->turns, turn);
+		free(turn);
 	}
 }

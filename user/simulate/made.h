@@ -14,9 +14,8 @@
 
 struct made_comms {
 	struct made_handle *handles; /* uthash */
-	struct made_count *counts;
-	struct made_number *numbers;
-	uint32_t last, own;
+	struct made_turn *turns;
+	uint32_t last;
 };
 
 /* Does the call name a communicator by a handle only? */

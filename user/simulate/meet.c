@@ -41,8 +41,8 @@ static uint64_t between(const struct first *x, const struct first *y)
 }
 
 /*
- * The same as operations_shift() where clocks differ, and by less than it takes from one operation to the next: the shift
- * with which they are nearest to each other.
+ * The same as operations_shift() where clocks differ, and by less than it takes from one operation to the next: the
+ * shift with which they are nearest to each other.
  */
 static unsigned nearest_shift(const struct sim *sim, const struct operations *a, const struct operations *b,
 			      unsigned *bad, unsigned *of)
@@ -68,7 +68,7 @@ static unsigned nearest_shift(const struct sim *sim, const struct operations *a,
 }
 
 unsigned operations_shift(const struct sim *sim, const struct operations *a, const struct operations *b,
-			   bool from_start, bool by_time, unsigned *bad, unsigned *of)
+			  bool from_start, bool by_time, unsigned *bad, unsigned *of)
 {
 	unsigned best = 0, compared;
 
