@@ -25,6 +25,16 @@ const struct def_comm *groups_members(const struct sim *sim, const struct span *
 	return comm_of_span(sim->groups->index, span);
 }
 
+/* Nearly always it names what it has named before. */
+static bool is_by_handle(struct groups *groups, const struct facts *facts, const struct span *span, uint64_t value)
+{
+	struct named *named = &groups->named[span->thread];
+
+	if (!named->known || named->value != value)
+		*named = (struct named){ value, true, made_is_handle(facts, span) };
+	return named->by_handle;
+}
+
 /* What an operation says about its group. */
 static struct place_key key_of(const struct sim *sim, const struct facts *facts, const struct span *span,
 			       const struct def_comm *members)
@@ -42,7 +52,7 @@ static struct place_key key_of(const struct sim *sim, const struct facts *facts,
 		if (members && members->has_id)
 			key.value = members->id |
 				    (comm_world_rank(members, 0) > 0 ? (uint64_t)comm_world_rank(members, 0) << 32 : 0);
-		else if (made_is_handle(facts, span))
+		else if (is_by_handle(sim->groups, facts, span, key.value))
 			made_find(&sim->groups->made, key.process, key.value, span->start, &key.value);
 	} else if (fact_number(facts, WANT_OBJECT, span, &number)) {
 		key.scope = SCOPE_OBJECT;
@@ -138,6 +148,8 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		place = new_place(sim->groups, &key);
 		if (!place)
 			return -ENOMEM;
+		place->by_handle = key.scope == SCOPE_COMM && !members && !made_is_known(key.value) &&
+				   made_is_handle(facts, span);
 		if (key.scope == SCOPE_COMM && note_comm(sim->groups, &key, members))
 			return -ENOMEM;
 	}
@@ -149,8 +161,6 @@ static int note_operation(struct sim *sim, const struct facts *facts, const stru
 		place->self = self;
 	else if (place->self < 0 && members_told)
 		place->self = comm_rank_of(place->members, sim->processes[key.process].rank);
-	place->by_handle |= key.scope == SCOPE_COMM && !members && !made_is_known(key.value) &&
-			    made_is_handle(facts, span);
 	place->count++;
 	if (place->nfirsts == FIRSTS)
 		return 0;
@@ -550,9 +560,10 @@ int groups_open(struct sim *sim)
 	if (!groups)
 		return -ENOMEM;
 	groups->last = calloc(sim->d->nthreads + 1, sizeof(*groups->last));
+	groups->named = calloc(sim->d->nthreads + 1, sizeof(*groups->named));
 	groups->index = comm_index_new(sim->d);
 	groups->ranks = job_ranks_new(sim->d);
-	if (!groups->last || !groups->index || !groups->ranks)
+	if (!groups->last || !groups->named || !groups->index || !groups->ranks)
 		return -ENOMEM;
 	error = timeline_read(sim->recording, &ops);
 	polls_decide(sim);
@@ -602,6 +613,7 @@ static void groups_free(struct groups *groups)
 	job_ranks_free(groups->ranks);
 	comm_index_free(groups->index);
 	free(groups->last);
+	free(groups->named);
 	free(groups);
 }
 

@@ -94,6 +94,10 @@ struct groups {
 	struct comm_index *index;
 	struct made_comms made;
 	struct place **last; /* by thread: the place of its last operation */
+	struct named {       /* by thread: what it named last, and whether that is a handle only (made.h) */
+		uint64_t value;
+		bool known, by_handle;
+	} * named;
 	bool whole;          /* the first reading was done */
 	bool posts;          /* the first reading has told more than this (posts_note()): it cannot be left out */
 	uint64_t slow_sends; /* ns of sends that took long (posts_send_is_slow()) */
