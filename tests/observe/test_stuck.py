@@ -353,6 +353,17 @@ def test_a_rank_in_fortran_is_where_it_called_and_not_in_the_wrapper(job):
         assert re.fullmatch(r"fortran\.f90:\d+ in exchange", thread["call"]["called_from"])
 
 
+def test_images_each_of_which_waits_for_the_next(job):
+    run = job(["mpirun.openmpi", "--oversubscribe", "-n", "3", STUCK / "images"], ranks=3, env=truth.ENVIRONMENT)
+    entered(run, range(1, 4))
+    options = ["-p", run.process.pid, "-d", "200ms"]
+    found = finding(until(finds("deadlock", waiting_in("GASP_CAF_SYNC_IMAGES", range(1, 4)), range(1, 4)), *options),
+                    "deadlock")
+    for image in range(1, 4):
+        assert re.search(rf"image {image} waits in GASP_CAF_SYNC_IMAGES for image {image % 3 + 1} \(images\.f90:\d+ ",
+                         found["text"])
+
+
 def test_sixty_four_threads_of_which_one_has_not_come(job):
     run = job([STUCK / "upc_pthreads", "-n", "64"], ranks=64)
     entered(run, range(63))

@@ -41,6 +41,19 @@ def test_late_to_a_barrier(job, observe, tmp_path, command, ranks, source):
     assert rank == WHO and place in text
 
 
+def test_late_to_its_neighbours(job, observe, tmp_path):
+    """Images on a ring meet their neighbours only, by `sync images`: both of those wait for the late one."""
+    seen = pathologies.observed(job, observe, [*MPIRUN, TEAM, PATHOLOGY / "caf", "--pattern", 2, *LATE], TEAM, tmp_path)
+    place = f"caf.F90:{seen.line(WHO)}"
+    for neighbour in (WHO - 1, WHO + 1):
+        waited = seen.waited_for(neighbour, WHO, range(TEAM))
+        assert pathologies.near(seen.state("wait_at_barrier", neighbour, WHO), waited)
+    if not seen.has_its_processor(WHO):
+        return
+    (rank, text), *_ = delays(seen)
+    assert rank == WHO and place in text
+
+
 def test_two_at_once(job, observe, tmp_path):
     """One comes late to a barrier, another one to a reduction: both are named, each with its line."""
     command = [*MPIRUN, TEAM, PATHOLOGY / "mpi_openmpi", "--pattern", 0, *LATE, "--also-pattern", 1, "--also-who", 2,

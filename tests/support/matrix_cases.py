@@ -149,7 +149,7 @@ def late_others():
         command = ["oshrun", "--oversubscribe", "-n", 4, PATHOLOGY / "shmem", "--pattern", pattern]
         yield from twins(Case(f"SHMEM {name}", "PE 1 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
                               says=rank_and_line("shmem.c", 1, label="PE {}")), [*command, "--us", 0])
-    for pattern, name in enumerate(["sync all", "co_sum"]):
+    for pattern, name in enumerate(["sync all", "co_sum", "sync images"]):
         command = [*MPIRUN, 4, PATHOLOGY / "caf", "--pattern", pattern]
         yield from twins(Case(f"CAF {name}", "image 2 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
                               says=rank_and_line("caf.F90", 1, label="image 2")), [*command, "--us", 0])

@@ -414,6 +414,13 @@ static bool finds_message(const struct def_probe *probe)
 	       has_meaning(probe, MEANING_COMM) && !names_at(probe, MEANING_REQUEST, false);
 }
 
+/* A wait for ranks, and for nothing that they have begun. */
+static bool waits_for_ranks(const struct def_probe *probe)
+{
+	return probe->role == ROLE_WAIT && names_at(probe, MEANING_PEER, false) && !has_meaning(probe, MEANING_COMM) &&
+	       !has_meaning(probe, MEANING_REQUEST) && !has_meaning(probe, MEANING_TAG);
+}
+
 static bool receives_taken(const struct def_probe *probe)
 {
 	return probe->role == ROLE_RECV && !names_at(probe, MEANING_PEER, false) && !has_meaning(probe, MEANING_COMM) &&
@@ -444,6 +451,7 @@ static int learn_probe(struct sim *sim, uint32_t index, const struct model_facts
 	facts->test = probe->role == ROLE_TEST;
 	facts->takes = finds_message(probe) && names_at(probe, MEANING_REQUEST, true);
 	facts->finds = finds_message(probe) && !facts->takes && sim->teller; /* plug-ins know no such message */
+	facts->pairs = waits_for_ranks(probe) && sim->teller;                /* nor such waits */
 	facts->taken = receives_taken(probe);
 	facts->sync = probe->marks & MARK_SYNC;
 	facts->split = model->notifies && is_split_wait(probe);

@@ -317,6 +317,12 @@ uint32_t groups_process_among(const struct sim *sim, uint32_t process, const str
 	return find_process(sim, process, members, NULL, rank);
 }
 
+bool groups_same_job(const struct sim *sim, uint32_t a, uint32_t b)
+{
+	return sim->processes[a].rank >= 0 && sim->processes[b].rank >= 0 &&
+	       job_ranks_job(sim->groups->ranks, a) == job_ranks_job(sim->groups->ranks, b);
+}
+
 bool groups_comm_value(struct sim *sim, const struct facts *facts, const struct span *span, uint64_t *value)
 {
 	struct place_key key = key_of(sim, facts, span, groups_members(sim, span));

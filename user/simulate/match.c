@@ -80,9 +80,9 @@ static void leave_alone(struct sim *sim, struct half *half)
 {
 	half->alone = true;
 	if (half->is_send)
-		sim->counts.unmatched_sends++;
+		sim->counts.unmatched_sends += !half->pairs;
 	else
-		sim->counts.unmatched_recvs += half->completed && !half->peeks;
+		sim->counts.unmatched_recvs += half->completed && !half->peeks && !half->pairs;
 	wake(sim, half);
 	if (!half->holds) {
 		half->holds = 1;
@@ -115,7 +115,7 @@ static void pair(struct sim *sim, struct half *send, struct half *receive)
 {
 	send->other = receive;
 	receive->other = send;
-	sim->counts.messages++;
+	sim->counts.messages += !send->pairs;
 	sim->threads[send->thread].takes_part = true;
 	sim->threads[receive->thread].takes_part = true;
 	if (send->bytes < receive->bytes || !receive->bytes)
@@ -200,6 +200,16 @@ static bool may_be_robbed(const struct channel *channel, const struct half *rece
 	return false;
 }
 
+/* Takes out what is of another time than what stands on the other side. */
+static bool leave_apart(struct sim *sim, struct channel *channel, struct half *send, struct half *receive)
+{
+	if (!send->pairs || (send->end >= receive->start && receive->end >= send->start))
+		return false;
+	halves_pop(send->end < receive->start ? &channel->sends : &channel->receives);
+	leave_alone(sim, send->end < receive->start ? send : receive);
+	return true;
+}
+
 static void match_channel(struct sim *sim, struct channel *channel)
 {
 	bool same_clock = !sim->processes[channel->key.sender].from_start;
@@ -209,6 +219,8 @@ static void match_channel(struct sim *sim, struct channel *channel)
 
 		if (may_be_robbed(channel, receive))
 			return;
+		if (leave_apart(sim, channel, send, receive))
+			continue;
 		if (!channel->in_step && same_clock && !sim->all_fed) {
 			if (!receive->completed && receive->start >= sim->settled)
 				return; /* when it ended is needed to tell; but not for ever */
@@ -372,8 +384,8 @@ int match_post(struct sim *sim, struct half *half, bool alone)
 
 	if (alone || sim->processes[process].lossy || (partner != NO_INDEX && sim->processes[partner].lossy)) {
 		half->alone = true;
-		sim->counts.unmatched_sends += half->is_send;
-		sim->counts.unmatched_recvs += !half->is_send && !half->peeks;
+		sim->counts.unmatched_sends += half->is_send && !half->pairs;
+		sim->counts.unmatched_recvs += !half->is_send && !half->peeks && !half->pairs;
 		return 0;
 	}
 	if (half->is_send)
@@ -491,6 +503,8 @@ int match_feed(struct sim *sim, struct op *op, const struct span *span)
 		error = op->facts->taken ? 0 : feed_receive(sim, op, span);
 		break;
 	case KIND_WAIT:
+		if (op->facts->pairs)
+			return span_returned(span) ? pairs_feed(sim, op, span) : 0;
 		if ((op->facts->finds || op->facts->takes) && call_found(op->facts, span))
 			error = feed_receive(sim, op, span);
 		return error ? error : requests_wait(sim, op, span);

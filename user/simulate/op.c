@@ -32,14 +32,14 @@ static void reach_half(struct sim *sim, struct op *op, struct half *half)
 		schedule_wake(sim, half->peek->waiting->thread);
 }
 
-/* Messages that were described before are begun. */
+/* Messages that were described before are begun; or it has come to those that it waits for. */
 static int reach_all(struct sim *sim, struct op *op)
 {
 	int error = 0;
 
 	for (unsigned i = 0; i < op->nhalves && !error; i++) {
 		reach_half(sim, op, op->halves[i]);
-		if (!op->halves[i]->is_send)
+		if (!op->halves[i]->is_send || op->halves[i]->pairs)
 			continue;
 		op->send = op->halves[i];
 		if (!op->send->sync)
@@ -53,7 +53,7 @@ static int reach_all(struct sim *sim, struct op *op)
 int op_reach(struct sim *sim, struct op *op)
 {
 	struct instance *instance = op->kind == KIND_WAIT ? NULL : op->instance;
-	int error = op->facts->starts ? reach_all(sim, op) : 0;
+	int error = op->facts->starts || op->facts->pairs ? reach_all(sim, op) : 0;
 
 	op->reached = true;
 	if (op->send) {
@@ -117,7 +117,7 @@ static bool wait_is_ready(struct sim *sim, struct op *op)
 	for (unsigned i = 0; i < op->nhalves; i++) {
 		struct half *half = op->halves[i];
 
-		if (half->is_send && half->reached && may_go_on(sim, op, half))
+		if (half->is_send && half->reached && (half->pairs || may_go_on(sim, op, half)))
 			continue;
 		ready &= has_partner(op, half);
 	}

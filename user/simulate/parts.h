@@ -76,6 +76,7 @@ struct facts {
 	bool finds;  /* it ends when there is a message, which another call receives; or ... */
 	bool takes;  /* ... takes that, so that the call that receives it needs to know no more than a handle */
 	bool taken;  /* a receive of such a one */
+	bool pairs;  /* a wait for those that it names, each of which waits for the caller (pairs.c) */
 	bool starts; /* messages that were described by other calls (persistent.c) */
 	enum { DESCRIBES_NOTHING, DESCRIBES_SEND, DESCRIBES_RECV } describes;
 	bool split;        /* a wait that ends what a notify of its model began */
@@ -111,6 +112,7 @@ struct half {
 	unsigned holds;
 	bool is_send, queued;
 	bool peeks;                   /* it is no receive, but waits for the message that the next one gets */
+	bool pairs;                   /* of facts.pairs: nothing is moved, and both calls are going on together */
 	bool alone;                   /* no other half will come */
 	bool sync;                    /* a send that does not end before its receiver has come */
 	bool begins;                  /* a wait ends it */
@@ -456,6 +458,8 @@ uint32_t groups_member(const struct sim *sim, const struct half *half, int64_t r
 uint32_t groups_process_among(const struct sim *sim, uint32_t process, const struct def_comm *members, int64_t rank);
 /* Of the communicator that a call names; NULL: not told. */
 const struct def_comm *groups_members(const struct sim *sim, const struct span *span);
+/* Do both have a rank in one job? */
+bool groups_same_job(const struct sim *sim, uint32_t a, uint32_t b);
 /* What stands for the call's communicator in all processes. False: it has none. */
 bool groups_comm_value(struct sim *sim, const struct facts *facts, const struct span *span, uint64_t *value);
 /* The operation's place in the instance it belongs to. 0, or -ENOMEM. op->instance stays NULL where that is not known.
@@ -493,6 +497,9 @@ void match_what_came(struct sim *sim);
 void match_check_direction(struct sim *sim, struct half *receive);
 /* What the status of a wait says of a receive from anybody. 0 or -ENOMEM. */
 int match_learn_sender(struct sim *sim, struct half *half, const struct op *op, const struct span *span);
+
+/* pairs.c: those that the call waits for. 0 or -ENOMEM. */
+int pairs_feed(struct sim *sim, struct op *op, const struct span *span);
 
 /* message.c: one of those that needed the half does not any more. */
 void half_leave(struct sim *sim, struct half *half);

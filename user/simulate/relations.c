@@ -65,7 +65,11 @@ static void wait_for_half(struct waited *waited, bool *any, const struct op *op,
 	if (!mine || mine->alone || !mine->other)
 		return;
 	of = call_of_half(mine->other);
-	longer_wait(waited, any, op, mine->is_send ? WAIT_LATE_RECEIVER : WAIT_LATE_SENDER, &of);
+	longer_wait(waited, any, op,
+		    mine->pairs     ? WAIT_AT_BARRIER
+		    : mine->is_send ? WAIT_LATE_RECEIVER
+				    : WAIT_LATE_SENDER,
+		    &of);
 }
 
 static bool is_fence(const struct sim *sim, const struct instance *instance)
@@ -413,7 +417,7 @@ bool relations_send_waits(const struct sim *sim, const struct op *op, const stru
 {
 	const struct half *other = send->other;
 
-	return sim->teller && other && other->start > op->start && other->start < op->end;
+	return sim->teller && !send->pairs && other && other->start > op->start && other->start < op->end;
 }
 
 bool relations_delay_sends(const struct sim *sim)

@@ -117,6 +117,23 @@ static void find_peer(struct stuck *stuck, const struct stuck_process *p, const 
 	party->likely |= likely;
 }
 
+/* A wait for ranks that have to do the same, and for no message: is it one of them only? */
+static bool waits_for_one_rank(const struct stuck_call *call)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < call->nvalues; i++)
+		if (call->values[i].meaning == MEANING_PEER && !call->values[i].at_return)
+			known += value_read(&call->values[i], call->words, call->nwords, call->unread, false).known;
+	return known == 1;
+}
+
+static bool waits_for_ranks(const struct stuck_call *call)
+{
+	return call->function->role == ROLE_WAIT && has_value(call, MEANING_PEER) && !has_value(call, MEANING_COMM) &&
+	       !has_value(call, MEANING_REQUEST) && !has_value(call, MEANING_TAG);
+}
+
 /* Has the function no values but those that do not tell a group apart? */
 static bool is_of_all(const struct stuck_call *call)
 {
@@ -298,13 +315,15 @@ static void make_party(struct stuck *stuck, const struct stuck_thread *t, struct
 	case ROLE_COLLECTIVE:
 	case ROLE_WAIT:
 		find_group(stuck, p, call, party);
+		if (waits_for_ranks(call) && waits_for_one_rank(call))
+			find_peer(stuck, p, call, party);
 		/* fall through */
 	case ROLE_ACQUIRE:
 	case ROLE_TRY:
 		if (!party->gathers)
 			find_lock(stuck, t, call, party);
 		party->by_another = call->function->role == ROLE_WAIT && is_by_another(p, call, party);
-		party->for_message = party->by_another &&
+		party->for_message = party->by_another && !waits_for_ranks(call) &&
 				     (has_value(call, MEANING_REQUEST) || has_value(call, MEANING_PEER));
 		break;
 	default:
