@@ -65,8 +65,10 @@
 #define GASP_CAF_SYNC_ALL 0x300bu
 
 /* sync images; count is -1 for all
- * Start: int count, int *images
- * End: int count, int *images, int stat */
+ * Start: int count, int image_0, int image_1, int image_2, int image_3, int image_4, int image_5, int image_6, int
+ *   image_7
+ * End: int count, int image_0, int image_1, int image_2, int image_3, int image_4, int image_5, int image_6, int
+ *   image_7, int stat */
 #define GASP_CAF_SYNC_IMAGES 0x300cu
 
 /* sync team

@@ -19,6 +19,11 @@ export const kinds = {
     'In each step another one is late',
     'The work is even in all, and uneven in each step: divide each step evenly, or meet less often, so that it evens out.',
   ],
+  serialisation: [
+    'They work one after the other',
+    'All have as much to do, and wait for their turn at that line (Where): hand on what the next one needs earlier, ' +
+      'in smaller pieces (pipelining), or let each begin with what needs nothing of the others.',
+  ],
   slow_thread: [
     'One thread makes the others wait',
     'It waits less than all others: it has more to do, or is slower. See what it does between its calls.',

@@ -78,8 +78,8 @@ def test_more_than_a_call_carries(tmp_path):
 
 
 def test_what_a_chain_costs_is_known(tmp_path):
-    """Three images work one after the other, 10 ms each, and two of them 1 ms more after that: all meet after 30 ms, and
-    an ideal network makes nothing of it shorter."""
+    """Three images work one after the other, 10 ms each, and two of them 1 ms more after that: all meet after 30 ms,
+    and an ideal network makes nothing of it shorter."""
     text = images(3)
     for step in range(40):
         at = 1000 + step * 30 * MS

@@ -153,6 +153,9 @@ def late_others():
         command = [*MPIRUN, 4, PATHOLOGY / "caf", "--pattern", pattern]
         yield from twins(Case(f"CAF {name}", "image 2 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],
                               says=rank_and_line("caf.F90", 1, label="image 2")), [*command, "--us", 0])
+    command = [*MPIRUN, 4, PATHOLOGY / "caf", "--spin", 1, "--us", 0, "--base", 4000, "--pattern"]
+    yield from twins(Case("CAF chain", "4 images work 4 ms each, one after the other", [*command, 3], 4,
+                          ["serialisation"], says=words("images 1-4", "caf.F90:")), [*command, 4])
     for pattern, name in enumerate(["barrier", "notify and wait"]):
         command = [PATHOLOGY / "upc", "-n", 4, "--pattern", pattern]
         yield from twins(Case(f"UPC {name}", "thread 1 of 4 comes 4 ms late", [*command, "--us", 4000], 4, ["delay"],

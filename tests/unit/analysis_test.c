@@ -481,7 +481,7 @@ static void the_table_is_sound(void **state)
 		const struct analysis *a = analyses[i];
 
 		assert_non_null(a->name);
-		assert_true(a->print || a->json || a->serves);
+		assert_true(a->print || a->json || a->serves || a->end);
 		assert_false(a->span && a->event);
 		assert_int_equal(a->roles != 0, a->span || a->event);
 		for (size_t k = 0; k < i; k++)

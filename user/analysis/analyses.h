@@ -40,6 +40,7 @@
 	ROW(wait_states)                         \
 	ROW(meetings)                            \
 	ROW(delays)                              \
+	ROW(serialisation)                       \
 	ROW(memory)                              \
 	ROW(critical_path)                       \
 	ROW(steps)                               \

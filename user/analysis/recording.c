@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/printer.h"
+#include "analysis/scheduling.h"
 #include "arch/instruction.h"
 #include "util/json.h"
 #include "util/log.h"
@@ -22,25 +23,10 @@ static unsigned most_floor(const struct def_run *run)
 	return run->floor_ns[2] > run->floor_ns[1] ? run->floor_ns[2] : run->floor_ns[1];
 }
 
-/* Of all machines together; 0: not known. */
-static unsigned machines_cpus(const struct definitions *d)
-{
-	unsigned cpus = d->nnodes ? 0 : d->run.cpus;
-
-	for (size_t i = 0; i < d->nnodes; i++) {
-		if (d->nodes[i].clock_of)
-			continue; /* its machine has been counted */
-		if (!d->nodes[i].cpus)
-			return 0;
-		cpus += d->nodes[i].cpus;
-	}
-	return cpus;
-}
-
 /* "2 CPUs"; and how many a thread may use, where that is not all of them. Of several machines nobody could use all. */
 static void cpus_text(const struct definitions *d, char *text, size_t room)
 {
-	unsigned cpus = machines_cpus(d), least = UINT_MAX, most = 0;
+	unsigned cpus = scheduling_cpus(d), least = UINT_MAX, most = 0;
 	int at = snprintf(text, room, "%u CPU%s%s", cpus, cpus == 1 ? "" : "s", d->nnodes ? " in all" : "");
 
 	for (size_t i = 0; i < d->nthreads; i++) {
@@ -65,11 +51,11 @@ static void machine_text(const struct definitions *d, char *text, size_t room)
 
 	*text = '\0';
 	cpus_text(d, cpus, sizeof(cpus));
-	if (kernel && machines_cpus(d))
+	if (kernel && scheduling_cpus(d))
 		snprintf(text, room, "(Linux %s, %s)", kernel, cpus);
 	else if (kernel)
 		snprintf(text, room, "(Linux %s)", kernel);
-	else if (machines_cpus(d))
+	else if (scheduling_cpus(d))
 		snprintf(text, room, "(%s)", cpus);
 }
 
@@ -136,7 +122,7 @@ static void put_recording(void *state, const struct report *r, struct json *j)
 	json_key_string(j, "command", run->command);
 	json_key_string(j, "host", run->host);
 	json_key_string(j, "kernel", run->kernel);
-	json_key_uint_known(j, "cpus", machines_cpus(r->d), machines_cpus(r->d));
+	json_key_uint_known(j, "cpus", scheduling_cpus(r->d), scheduling_cpus(r->d));
 	put_calibration(j, run);
 	json_key_bool(j, "floor_subtracted", r->profile->subtract_floor);
 	json_key_bool(j, "finished", run->finished);

@@ -85,6 +85,20 @@ uint64_t scheduling_lost_in(const struct report *r, size_t number)
 	return number < r->nqueue_lost_in && r->queue_lost_in[number] < queued ? r->queue_lost_in[number] : queued;
 }
 
+unsigned scheduling_cpus(const struct definitions *d)
+{
+	unsigned cpus = d->nnodes ? 0 : d->run.cpus;
+
+	for (size_t i = 0; i < d->nnodes; i++) {
+		if (d->nodes[i].clock_of)
+			continue; /* its machine has been counted */
+		if (!d->nodes[i].cpus)
+			return 0;
+		cpus += d->nodes[i].cpus;
+	}
+	return cpus;
+}
+
 bool scheduling_is_held_up(const struct report *r, uint32_t thread)
 {
 	const struct def_thread *t = &r->d->threads[thread];

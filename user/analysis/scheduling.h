@@ -43,6 +43,8 @@ static inline uint64_t scheduling_queued(const struct def_thread *thread)
 uint64_t scheduling_lost(const struct report *r, uint32_t thread);
 /* The same of definitions.queues[number]. */
 uint64_t scheduling_lost_in(const struct report *r, size_t number);
+/* Processors of all machines together; 0: not known. */
+unsigned scheduling_cpus(const struct definitions *d);
 /* Does it lack a processor by that? */
 bool scheduling_is_held_up(const struct report *r, uint32_t thread);
 
