@@ -13,6 +13,7 @@
  * there and another none. Where that is so, both are named.
  */
 #include "analysis/analysis.h"
+#include "analysis/around.h"
 #include "analysis/findings.h"
 #include "analysis/gains.h"
 #include "analysis/only_sums.h"
@@ -62,16 +63,17 @@ int report_add_finding(struct report *r, const struct finding *finding, const ch
 /* The hottest place of an event, as text; "" where it is not one place that has at least half. */
 static const char *hot_place(const struct report *r, uint32_t event, uint64_t total, char *buffer, size_t size)
 {
-	char label[LABEL_ROOM];
+	char label[LABEL_ROOM], around[3 * LABEL_ROOM];
 
 	for (size_t i = 0; i < r->nsites; i++) {
 		if (r->sites[i].event != event)
 			continue;
 		if (!total || r->sites[i].total < total / 2)
 			break;
-		snprintf(buffer, size, ", %s of it called from %s",
+		snprintf(buffer, size, ", %s of it called from %s%s",
 			 r->sites[i].total < total - total / 1000 ? "most" : "all",
-			 site_label(r->d, r->sites[i].site, label, sizeof(label)));
+			 site_label(r->d, r->sites[i].site, label, sizeof(label)),
+			 around_text(r, event, r->sites[i].site, around, sizeof(around)));
 		return buffer;
 	}
 	return "";
@@ -217,7 +219,7 @@ static bool waits_for_seen(const struct report *r, uint32_t event)
  * is known that it is seen of, it is that one's symptom, and the next one is looked at. */
 static int find_hot_event(struct report *r)
 {
-	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[512], threads[2 * LABEL_ROOM + 100],
+	char time[FORMAT_SIZE], calls[FORMAT_SIZE], label[LABEL_ROOM], place[1024], threads[2 * LABEL_ROOM + 100],
 		vain[200];
 	int error;
 

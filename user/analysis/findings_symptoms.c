@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/around.h"
 #include "analysis/printer.h"
 
 #define EXPLAINED 2 /* one in so many ns */
@@ -47,6 +48,19 @@ static bool is_of_its_event(const struct finding *f)
 	return is_one_of(f->kind, kinds);
 }
 
+/* Is it seen in calls of this event: of its own, or of one around those of its own that take most? */
+static bool is_seen_in(const struct report *r, const struct finding *symptom, uint32_t event)
+{
+	struct around around;
+
+	if (event == symptom->event)
+		return true;
+	for (size_t i = 0; i < r->nsites; i++) /* by time */
+		if (r->sites[i].event == symptom->event)
+			return around_calls(r, symptom->event, r->sites[i].site, &around) && around.event == event;
+	return false;
+}
+
 /* ns of the symptom. */
 static uint64_t explains(const struct report *r, const struct finding *cause, const struct finding *symptom)
 {
@@ -59,7 +73,7 @@ static uint64_t explains(const struct report *r, const struct finding *cause, co
 	if (is_of_its_event(cause))
 		return cause->event == symptom->event ? cause->weight : 0;
 	for (size_t i = 0; i < cause->nseen; i++)
-		if (profile_event(r->profile, r->d, cause->seen[i].probe) == symptom->event)
+		if (is_seen_in(r, symptom, profile_event(r->profile, r->d, cause->seen[i].probe)))
 			sum += cause->seen[i].ns;
 	return sum;
 }

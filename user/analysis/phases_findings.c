@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/around.h"
 #include "analysis/gains.h"
 #include "analysis/printer.h"
 #include "analysis/scheduling.h"
@@ -20,11 +21,14 @@
 char *iterating_label(const struct phases *s, const struct report *r, const struct iterating *it, char *text,
 		      size_t room)
 {
+	struct around around = { it->event, it->site, true };
 	char event[LABEL_ROOM], place[LABEL_ROOM];
 
-	report_event_label(r, it->event, event, sizeof(event));
-	if (it->site < s->d->nsites)
-		snprintf(text, room, "%s at %s", event, site_label(s->d, it->site, place, sizeof(place)));
+	if (it->site < s->d->nsites && around_calls(r, it->event, it->site, &around) && around.site == NO_INDEX)
+		around = (struct around){ it->event, it->site, true };
+	report_event_label(r, around.event, event, sizeof(event));
+	if (around.site < s->d->nsites)
+		snprintf(text, room, "%s at %s", event, site_label(s->d, around.site, place, sizeof(place)));
 	else
 		snprintf(text, room, "%s", event);
 	return text;

@@ -8,6 +8,7 @@
  * look-up in a hash table by (thread, event), one by (event, site).
  */
 #include "analysis/analysis.h"
+#include "analysis/around.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ static int learn_probe(struct profile *p, const struct definitions *d, uint32_t 
 		.cost = def->cost_ns,
 		.floor = p->subtract_floor ? def->floor_ns : 0,
 		.of_teams = has_teams(d, def->model),
+		.nests = def->role == ROLE_FUNCTION || def->role == ROLE_USER || def->role == ROLE_TASK,
 	};
 	uint32_t own = event_of_probe(p, d, probe, false);
 
@@ -343,6 +345,7 @@ static int count_span(struct profile *p, const struct definitions *d, const stru
 		p->sites[place->site].calls++;
 		p->sites[place->site].total += own;
 	}
+	around_note(p, t, place->site, span->depth, facts->nests);
 	return facts->told ? tell(p, d, span, &payload, duration, self, own) : 0;
 }
 

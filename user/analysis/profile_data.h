@@ -74,6 +74,10 @@ struct row {
 struct site_row {
 	uint32_t site, event;
 	uint64_t calls, total;
+	/* around.h */
+	uint32_t around;      /* the site_row that most are around it, and one more; 0: none that was seen */
+	uint32_t votes, seen; /* Boyer and Moore's count of that, and how often one was seen */
+	bool apart;           /* some of its calls are in no call of a runtime, or in those of another event */
 };
 
 struct call_values;
@@ -116,6 +120,7 @@ struct team_part {
 struct profiled_thread {
 	struct nesting nesting;
 	struct team_part team;
+	uint32_t inside[4];   /* around.h */
 	uint64_t first, last; /* ns: first start and last end seen */
 	uint64_t spans, lost;
 	uint64_t cost; /* ns; what its spans' probes took from it */
@@ -130,6 +135,7 @@ struct probe_facts {
 	uint32_t floor; /* ns; to be taken off each duration */
 	int16_t object; /* index of the value that says which barrier; -1: none */
 	bool ready;
+	bool nests;                 /* the program's own work, or what may contain that */
 	bool of_teams;              /* its model has regions in which several threads have their shares */
 	uint64_t told;              /* bit i: struct profile's analyses[i] wants its calls */
 	struct call_values *values; /* of those calls (calls.c); NULL where nobody is told */

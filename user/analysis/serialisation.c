@@ -179,8 +179,8 @@ static bool is_serial(const struct serialisation *s)
 {
 	const struct efficiencies *e = &s->efficiencies;
 
-	return is_regular(s) && e->threads > 1 && e->serialisation >= 0 && e->serialisation <= SERIAL && e->load_balance >= BALANCED &&
-	       s->handed_on >= s->waited / HANDED_ON;
+	return is_regular(s) && e->threads > 1 && e->serialisation >= 0 && e->serialisation <= SERIAL &&
+	       e->load_balance >= BALANCED && s->handed_on >= s->waited / HANDED_ON;
 }
 
 static int tell(struct serialisation *s, struct report *r, uint64_t gives)
@@ -197,7 +197,8 @@ static int tell(struct serialisation *s, struct report *r, uint64_t gives)
 				   .victims = &s->waiting,
 				   .culprits = &s->waited_for,
 				   .section = "efficiency" };
-	char who[LABEL_ROOM], event[LABEL_ROOM], place[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE], run[OBSERVED_ROOM];
+	char who[LABEL_ROOM], event[LABEL_ROOM], place[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE],
+		run[OBSERVED_ROOM];
 
 	keep_seen(s);
 	finding.seen = s->seen;
@@ -210,8 +211,8 @@ static int tell(struct serialisation *s, struct report *r, uint64_t gives)
 		people_label(s->d, &s->waiting, who, sizeof(who)), e->serialisation * e->load_balance * e->threads,
 		e->threads, format_time(all, s->waited), percent(s->waited, r->wall),
 		report_event_label(r, profile_event(r->profile, s->d, s->at[site].probe), event, sizeof(event)),
-		site_label(s->d, site, place, sizeof(place)),
-		report_observed(r, run, sizeof(run)), format_time(time, gives), percent(gives, r->end - r->start));
+		site_label(s->d, site, place, sizeof(place)), report_observed(r, run, sizeof(run)),
+		format_time(time, gives), percent(gives, r->end - r->start));
 }
 
 static int end(void *state, struct report *r)
