@@ -94,8 +94,8 @@ def test_a_chain_of_two_is_told_as_what_each_does(tmp_path):
 
 
 def test_who_is_late_by_turns_in_meetings(tmp_path):
-    """In each step another one works 20 ms, the others 1 ms: it is even in all, and no chain, though a message is waited
-    for each time, for a millisecond."""
+    """In each step another one works 20 ms, the others 1 ms: it is even in all, and no chain, though a message is
+    waited for each time, for a millisecond."""
     text = ranks(3)
     for step in range(3 * STEPS):
         at = 1000 + step * 23 * MS
@@ -117,7 +117,8 @@ def test_who_is_late_by_turns_in_messages(tmp_path):
         for tid in (1, 2):
             done = at + (170 if tid == late else 10) * MS
             text += send(tid, done, done + 10, 2 - tid, site=f"wave.c:{tid}")
-            text += receive(tid, done + 20, max(done + 40, at + 170 * MS + 50), 2 - tid, site="wave.c:20")
+            text += receive(tid, done + 20, max(done + 40, at + 170 * MS + 50), 2 - tid,
+                            site="wave.c:20")
     seen = report(tmp_path, text)
     assert seen["efficiency"]["serialisation"] < 0.6 and not serial(seen)
 
