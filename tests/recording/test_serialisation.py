@@ -125,7 +125,7 @@ def test_who_is_late_by_turns_in_messages(tmp_path):
 
 @pytest.mark.parametrize("queued, told", [(100, False), (90, True)])
 def test_for_lack_of_processors(tmp_path, queued, told):
-    """All of their work may have been waiting for a processor; or of 10 ms in each turn 3 ms are left: a chain still."""
+    """All of their work may have been waiting for a processor; or 3 ms of 10 in each turn were not: it is a chain."""
     text = waves()
     end = STEPS * (30 * MS + 1000) + 1000
     text += "".join(f"scheduled {tid} {end} {end * (100 - queued) // 100} {end * queued // 100} 3 0\n"
