@@ -23,8 +23,7 @@ static bool same_place(const struct report *r, uint32_t a, uint32_t b)
 
 void around_vote(const struct profile *p, struct site_row *inside, uint32_t row, bool nests)
 {
-	if (row == NO_INDEX || nests ||
-	    (inside->around && p->sites[inside->around - 1].event != p->sites[row].event)) {
+	if (row == NO_INDEX || nests || (inside->around && p->sites[inside->around - 1].event != p->sites[row].event)) {
 		inside->apart = true;
 		return;
 	}

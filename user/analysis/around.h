@@ -17,8 +17,8 @@ struct around {
 	bool all;      /* ... and nowhere else */
 };
 
-/* Of the calls of an event, from one place (of definitions.sites) or all (NO_INDEX). False: some are in none, or not all
- * in calls of one event, or it is not known. */
+/* Of the calls of an event, from one place (of definitions.sites) or all (NO_INDEX). False: some are in none, or not
+ * all in calls of one event, or it is not known. */
 bool around_calls(const struct report *r, uint32_t event, uint32_t site, struct around *around);
 /* ", inside of GASP_CAF_SYNC_ALL (a.f90:10 in main)" of these, or "". Into text. */
 const char *around_text(const struct report *r, uint32_t event, uint32_t site, char *text, size_t room);

@@ -39,7 +39,7 @@ struct serialisation {
 	uint32_t *same_site;
 	struct efficiencies efficiencies;
 	struct waited_at {
-		uint64_t ns, calls;
+		uint64_t ns;
 		double squares; /* ns^2: of how long one waited each time */
 		uint32_t probe;
 	} * at; /* by site, the first of the same instruction; not of meetings of all */
@@ -74,7 +74,6 @@ static int note(struct serialisation *s, const struct related_call *call, uint64
 
 	if (array_reach(&s->at, &s->room, (size_t)site + 1, sizeof(*s->at)))
 		return -ENOMEM;
-	s->at[site].calls++;
 	s->at[site].ns += ns;
 	s->at[site].squares += (double)ns * ns;
 	s->at[site].probe = call->probe;
@@ -85,12 +84,13 @@ static int call(void *state, const struct related_call *call, const struct waite
 {
 	struct serialisation *s = state;
 	uint64_t ns = waited ? waited->until - call->start : 0;
-	bool hands_on = !meets_all(&s->d->probes[call->probe]);
+	bool hands_on;
 
-	if (hands_on && call->site < s->d->nsites && note(s, call, ns))
-		return -ENOMEM;
 	if (!ns)
 		return 0;
+	hands_on = !meets_all(&s->d->probes[call->probe]);
+	if (hands_on && call->site < s->d->nsites && note(s, call, ns))
+		return -ENOMEM;
 	if (array_reach(&s->seen, &s->seen_room, (size_t)call->probe + 1, sizeof(*s->seen)) ||
 	    people_add(&s->waiting, call->thread) || people_add(&s->waited_for, waited->of.thread))
 		return -ENOMEM;
@@ -166,20 +166,33 @@ static bool may_lack_processors(const struct serialisation *s, const struct repo
 	return ideal <= 0 || most_work(e) - lost / e->threads > SERIAL * ideal;
 }
 
+/* Whether they wait or not. */
+static uint64_t calls_at(const struct serialisation *s, const struct report *r, uint32_t site)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < r->profile->nsites; i++) {
+		uint32_t at = r->profile->sites[i].site;
+
+		calls += at < s->d->nsites && s->same_site[at] == site ? r->profile->sites[i].calls : 0;
+	}
+	return calls;
+}
+
 /* Of several that wait for 1, 2, 3 times as long as the first of the chain works, most count. */
-static bool is_regular(const struct serialisation *s)
+static bool is_regular(const struct serialisation *s, const struct report *r)
 {
 	uint32_t site = hand_over_site(s);
 	const struct waited_at *at = site == NO_INDEX ? NULL : &s->at[site];
 
-	return at && (double)at->ns * at->ns >= REGULAR * at->squares * at->calls;
+	return at && (double)at->ns * at->ns >= REGULAR * at->squares * calls_at(s, r, site);
 }
 
-static bool is_serial(const struct serialisation *s)
+static bool is_serial(const struct serialisation *s, const struct report *r)
 {
 	const struct efficiencies *e = &s->efficiencies;
 
-	return is_regular(s) && e->threads > 1 && e->serialisation >= 0 && e->serialisation <= SERIAL &&
+	return is_regular(s, r) && e->threads > 1 && e->serialisation >= 0 && e->serialisation <= SERIAL &&
 	       e->load_balance >= BALANCED && s->handed_on >= s->waited / HANDED_ON;
 }
 
@@ -220,7 +233,7 @@ static int end(void *state, struct report *r)
 	struct serialisation *s = state;
 	uint64_t gives;
 
-	if (!is_serial(s))
+	if (!is_serial(s, r))
 		return 0;
 	gives = bound(s);
 	if (gives < (r->end - r->start) / GAIN_SHARE || is_explained(r, gives) || may_lack_processors(s, r))
