@@ -13,6 +13,7 @@ import pytest
 
 import gaspbpf
 import sticking
+from following import Gated, runtime  # noqa: F401 (fixture)
 
 MEASURED = "calibrated in "
 TAKEN = "calibrated by an earlier start"
@@ -198,6 +199,32 @@ def test_verifier_has_little_to_follow(rung):
         run.communicate(timeout=gaspbpf.PATIENCE)  # nothing more to read: cat ends
     assert len(followed) >= len(NEEDED[rung])
     assert sum(followed.values()) < VERIFIED_MOST, followed
+
+
+# --- probes -------------------------------------------------------------------
+
+
+def started_by_first_thread(trace):
+    """Of a run that has come to its command, what was started since: threads, and processes that put probes in."""
+    lines = re.findall(r"^clone3?\(.*$", trace.read_text(), re.M)
+    last = max(i for i, line in enumerate(lines) if "SIGCHLD" in line)
+    threads = [line for line in lines[last:] if "CLONE_THREAD" in line]
+    return threads, [line for line in lines[last:] if "flags=CLONE_VM)" in line]
+
+
+@pytest.mark.parametrize("rung", gaspbpf.RUNGS[:1], indirect=True)
+def test_command_does_not_wait_until_probes_are_out(rung, runtime, tmp_path):
+    """Taking a probe out takes tens of milliseconds, by threads that are started for it. Before a process with a
+    runtime is let go that had been done to the one that its linker has, which was then put in again: rank after
+    rank, while all of them stood still."""
+    trace = tmp_path / "trace"
+    run = Gated(runtime, ["strace", "-e", "trace=clone,clone3", "-o", trace, gaspbpf.PROGRAM, "-q", *runtime.options,
+                          "--", runtime.path / "step"], tmp_path / "gate")
+    threads, putting_in = started_by_first_thread(trace)
+    run.work()
+    run.end()
+    assert not threads
+    assert len(putting_in) == 2  # of the runtime, and of the linker
 
 
 # --- files ----------------------------------------------------------------------

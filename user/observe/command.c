@@ -163,8 +163,10 @@ static enum hold_answer decide(struct job *job, pid_t pid)
 	if (capture_left_out(job->capture, pid) || !maps_runtime(job, process) ||
 	    attach_needs_own(job->plan, &job->attach))
 		return HOLD_ON;
-	follow_take_own(job->follow, pid);
-	attach_wait_removed(job->kernel); /* it stands still: what it calls from here on is none of theirs */
+	if (follow_take_calls(job->follow, pid)) {
+		log_debug("%d: waits until its own probes are out", pid);
+		attach_wait_removed(job->kernel); /* it stands still: what it calls from here on is none of theirs */
+	}
 	follow_linker(job->follow, pid, pid == job->command);
 	return HOLD_RELEASE;
 }

@@ -166,11 +166,8 @@ int follow_give_own(struct follow *f, pid_t pid)
 	return err;
 }
 
-void follow_take_own(struct follow *f, pid_t pid)
+static void unlist_own(struct job *job, pid_t pid)
 {
-	struct job *job = f->job;
-
-	attach_remove_process(job->kernel, pid);
 	for (size_t i = 0; i < job->npids; i++) {
 		if (job->pids[i] != pid)
 			continue;
@@ -178,6 +175,18 @@ void follow_take_own(struct follow *f, pid_t pid)
 		job->attach.npids = job->npids;
 		break;
 	}
+}
+
+void follow_take_own(struct follow *f, pid_t pid)
+{
+	attach_remove_process(f->job->kernel, pid);
+	unlist_own(f->job, pid);
+}
+
+bool follow_take_calls(struct follow *f, pid_t pid)
+{
+	unlist_own(f->job, pid);
+	return attach_remove_calls(f->job->kernel, pid);
 }
 
 bool follow_linker(struct follow *f, pid_t pid, bool at_start)

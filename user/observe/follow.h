@@ -36,6 +36,8 @@ int follow_look(struct follow *follow, pid_t pid, bool *added);
 int follow_give_own(struct follow *follow, pid_t pid);
 /* It has them no more. */
 void follow_take_own(struct follow *follow, pid_t pid);
+/* The same of one whose linker is watched on. False: it had none. */
+bool follow_take_calls(struct follow *follow, pid_t pid);
 /* Tells when the process loads libraries, if its linker says so. at_start: it is observed from the start. True: from
  * now on. */
 bool follow_linker(struct follow *follow, pid_t pid, bool at_start);

@@ -163,6 +163,11 @@ static bool is_of_process(const struct held_link *link, uint32_t pid)
 	return link->pid == (pid_t)pid;
 }
 
+static bool is_of_calls(const struct held_link *link, uint32_t pid)
+{
+	return link->pid == (pid_t)pid && link->probes;
+}
+
 static bool is_withdrawn(const struct held_link *link, uint32_t number)
 {
 	return link->withdraws;
@@ -181,6 +186,11 @@ void dismiss_withdrawn(struct kernel *kernel)
 void attach_remove_process(struct kernel *kernel, pid_t pid)
 {
 	dismiss_those(kernel, is_of_process, (uint32_t)pid);
+}
+
+bool attach_remove_calls(struct kernel *kernel, pid_t pid)
+{
+	return dismiss_those(kernel, is_of_calls, (uint32_t)pid) > 0;
 }
 
 /* Not in the background: the breakpoints must be gone before anybody runs over them. */

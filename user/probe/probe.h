@@ -534,6 +534,8 @@ int level_set(struct kernel *kernel, struct plan *plan, struct site *site, struc
 bool attach_withdraw(struct kernel *kernel, struct plan *plan, uint64_t *since);
 /* Takes out, in the background, what was put in for one process alone. */
 void attach_remove_process(struct kernel *kernel, pid_t pid);
+/* The same, but its linker is watched on. False: nothing sees its calls for it alone. */
+bool attach_remove_calls(struct kernel *kernel, pid_t pid);
 /* Until all that is being taken out in the background is out. */
 void attach_wait_removed(struct kernel *kernel);
 /*
