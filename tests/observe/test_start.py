@@ -230,14 +230,18 @@ def test_command_does_not_wait_until_probes_are_out(rung, runtime, tmp_path):
 # --- files ----------------------------------------------------------------------
 
 
-def bytes_read(*arguments):
-    """By a run of gaspbpf, as the kernel counts them."""
+def counted_by_kernel(what, *arguments):
+    """Of a run of gaspbpf: rchar: bytes read; syscr: system calls that read."""
     with subprocess.Popen([gaspbpf.PROGRAM, *map(str, arguments)], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as run:
         os.waitid(os.P_PID, run.pid, os.WEXITED | os.WNOWAIT)
         counted = pathlib.Path(f"/proc/{run.pid}/io").read_text()
         assert run.wait() == 0, run.stderr.read()
-    return int(re.search(r"^rchar: (\d+)$", counted, re.M)[1])
+    return int(re.search(rf"^{what}: (\d+)$", counted, re.M)[1])
+
+
+def bytes_read(*arguments):
+    return counted_by_kernel("rchar", *arguments)
 
 
 def bytes_mapped(pid):
@@ -268,3 +272,11 @@ def test_names_are_looked_for_in_one_reading_of_a_library(job):
         assert bytes_read("list", "-p", ranks[0]) < 1.5 * size
         assert bytes_read("list", "-p", ",".join(map(str, ranks))) < 1.5 * size
     assert bytes_read("stuck", "-d", "0.1s", "-p", run.process.pid) < 3 * size
+
+
+def test_code_is_read_in_large_pieces(rung):
+    """Whether code goes to other stacks is asked of every function that saves a certain register, and each was read by
+    itself. A job stands still while its libraries are looked at."""
+    library = subprocess.run(["gcc", "-print-file-name=libmpich.so.12"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+    assert counted_by_kernel("syscr", "list", library) < os.path.getsize(library) / 4096 + 3000

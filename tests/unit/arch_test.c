@@ -2,7 +2,7 @@
 /*
  * arch_test.c - all branches and addresses of real code are found by their bytes, as the disassembler has them; where
  * arguments travel; kinds of relocations; code that was changed;
- * what instructions do is the same wherever they lie.
+ * what instructions do is the same wherever they lie; what goes to another stack.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -303,6 +303,64 @@ static void test_breakpoints_are_no_change_of_code(void **state)
 	assert_true(instructions_are_changed(file, memory, sizeof(file)));
 }
 
+/* --- other stacks ------------------------------------------------------------- */
+
+static void test_what_loads_the_stack_pointer_is_found(void **state)
+{
+	static const uint8_t found[][6] = {
+		{ 0x48, 0x8b, 0x26 },             /* mov (%rsi), %rsp */
+		{ 0x48, 0x89, 0xfc },             /* mov %rdi, %rsp */
+		{ 0x4c, 0x89, 0xc4 },             /* mov %r8, %rsp */
+		{ 0x48, 0x8b, 0xe0 },             /* mov %rax, %rsp, the other way to write it */
+		{ 0x49, 0x8b, 0x20 },             /* mov (%r8), %rsp */
+		{ 0x48, 0x8d, 0x27 },             /* lea (%rdi), %rsp */
+		{ 0x48, 0x01, 0xc4 },             /* add %rax, %rsp */
+		{ 0x48, 0x03, 0x27 },             /* add (%rdi), %rsp */
+		{ 0x48, 0x09, 0xc4 },             /* or %rax, %rsp */
+		{ 0x48, 0x0b, 0xe0 },             /* or %rax, %rsp */
+		{ 0x48, 0x31, 0xc4 },             /* xor %rax, %rsp */
+		{ 0x48, 0x33, 0xe0 },             /* xor %rax, %rsp */
+		{ 0x48, 0x87, 0x27 },             /* xchg %rsp, (%rdi) */
+		{ 0x48, 0x87, 0xc4 },             /* xchg %rax, %rsp */
+		{ 0x48, 0x0f, 0x44, 0xe7 },       /* cmove %rdi, %rsp */
+		{ 0x5c, 0x5d, 0xc3 },             /* pop %rsp, pop %rbp, ret */
+		{ 0x5c, 0x41, 0x5f, 0xff, 0xe0 }, /* pop %rsp, pop %r15, jmp *%rax */
+	};
+	static const uint8_t passed_over[][6] = {
+		{ 0x48, 0x89, 0xec },       /* mov %rbp, %rsp */
+		{ 0x48, 0x89, 0xe5 },       /* mov %rsp, %rbp */
+		{ 0x49, 0x89, 0xc4 },       /* mov %rax, %r12 */
+		{ 0x48, 0x8b, 0x65, 0x08 }, /* mov 8(%rbp), %rsp */
+		{ 0x4c, 0x8b, 0x27 },       /* mov (%rdi), %r12 */
+		{ 0x48, 0x8d, 0x65, 0xd8 }, /* lea -0x28(%rbp), %rsp */
+		{ 0x49, 0x8d, 0x62, 0xf0 }, /* lea -0x10(%r10), %rsp */
+		{ 0x48, 0x29, 0xc4 },       /* sub %rax, %rsp */
+		{ 0x48, 0x83, 0xc4, 0x18 }, /* add $0x18, %rsp */
+		{ 0x4c, 0x0f, 0x44, 0xe7 }, /* cmove %rdi, %r12 */
+		{ 0x48, 0x0f, 0xb6, 0xe0 }, /* movzbq %al, %rsp: nobody does */
+		{ 0x5c, 0x5d, 0x90 },       /* pop %rsp, pop %rbp, and then neither */
+	};
+	uint8_t code[40 + SWITCH_BYTES];
+
+	for (size_t at = 0; at < 30; at++) {
+		for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+			memset(code, 0x90, sizeof(code));
+			memcpy(code + at, found[i], sizeof(found[i]));
+			assert_int_equal(instruction_find_switch(code, 0, 40), at);
+			assert_int_equal(instruction_find_switch(code, at, 40), at);
+			assert_int_equal(instruction_find_switch(code, at + 1, 40), 40);
+			assert_int_equal(instruction_find_switch(code, 0, at + SWITCH_LEAST - 1),
+					 at + SWITCH_LEAST - 1);
+		}
+		for (size_t i = 0; i < sizeof(passed_over) / sizeof(passed_over[0]); i++) {
+			memset(code, 0x90, sizeof(code));
+			memcpy(code + at, passed_over[i], sizeof(passed_over[i]));
+			assert_int_equal(instruction_find_switch(code, 0, 40), 40);
+		}
+	}
+	assert_int_equal(instruction_find_switch(code, 0, 0), 0);
+}
+
 /* --- steps ------------------------------------------------------------------- */
 
 /* The same, field by field: what lies between these may be anything. */
@@ -358,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_floats_have_registers_of_their_own),
 		cmocka_unit_test(test_kinds_of_relocations),
 		cmocka_unit_test(test_stubs_name_their_word),
+		cmocka_unit_test(test_what_loads_the_stack_pointer_is_found),
 		cmocka_unit_test(test_breakpoints_are_no_change_of_code),
 		cmocka_unit_test(test_steps_are_the_same_wherever_the_code_lies),
 	};

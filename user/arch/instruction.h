@@ -112,13 +112,14 @@ bool instruction_is_optimized(const uint8_t *code, size_t size);
  * them. */
 bool instructions_are_changed(const uint8_t *file, const uint8_t *memory, size_t size);
 
-#define SWITCH_BYTES 8 /* that instruction_switches_stack() may look at */
+#define SWITCH_BYTES 8 /* that instruction_find_switch() may look at */
+#define SWITCH_LEAST 3 /* bytes of such an instruction */
 /*
- * Do these bytes load the stack pointer from elsewhere, as code does that goes to another stack? There are more of them
- * than instructions: whether one begins here is for the caller to see. `size`: what is there, of which SWITCH_BYTES
- * beyond its end can be read, too.
+ * The first bytes from `at` on that load the stack pointer from elsewhere, as code does that goes to another stack;
+ * `size`: there are none. There are more of them than instructions: whether one begins there is for the caller to see.
+ * `size`: what is there, of which SWITCH_BYTES beyond its end can be read, too.
  */
-bool instruction_switches_stack(const uint8_t *code, size_t size);
+size_t instruction_find_switch(const uint8_t *code, size_t at, size_t size);
 
 /*
  * What would be lost if the probe on a call came only after this instruction; NULL: nothing. `registers`: bit i: the

@@ -4,7 +4,7 @@
  *
  * swapcontext() and the libraries of fibers are known by their names. But a dozen lines of assembler do the same, and
  * then there is no name to know. What such code cannot do without is to load the stack pointer with a value from
- * elsewhere, and compilers do that in few ways only (instruction_switches_stack()).
+ * elsewhere, and compilers do that in few ways only (instruction_find_switch()).
  *
  * The bytes of such an instruction may also stand inside another one. Where a function is known to begin before them,
  * it is decoded up to there, once: a function that is full of such bytes would else be decoded over and over.
@@ -48,28 +48,42 @@ struct decoded {
 	const struct image *image;
 	struct decoder *decoder; /* NULL: none was needed yet */
 	uint64_t start, at;      /* offsets in the file: of the function, and of the next instruction */
+	const uint8_t *chunk;    /* a part of the file that has been read: mostly what is to be decoded is in it */
+	uint64_t chunk_offset;
+	size_t chunk_size;
 };
+
+/* The code from here on, in the chunk; NULL: not all of it is there. */
+static const uint8_t *in_chunk(const struct decoded *decoded, uint64_t offset, uint64_t size)
+{
+	uint64_t at = offset - decoded->chunk_offset;
+
+	return offset >= decoded->chunk_offset && at + size <= decoded->chunk_size ? decoded->chunk + at : NULL;
+}
 
 /* Goes on to the instruction at this offset, or the one behind. False: it cannot be told. */
 static bool decode_up_to(struct decoded *decoded, uint64_t offset)
 {
 	uint64_t first = decoded->at, size = first < offset ? offset - first : 0;
-	uint8_t *code;
+	const uint8_t *code;
+	uint8_t *read = NULL;
 
 	if (!size)
 		return true;
 	if (size > DECODED_MOST || image_reads(decoded->image, EFFORT_SWITCHES, size))
 		return false;
-	code = calloc(1, size + INSTRUCTION_MOST);
-	if (!code || pread(decoded->image->fd, code, size + INSTRUCTION_MOST, first) < (ssize_t)size) {
-		free(code);
+	code = in_chunk(decoded, first, size + INSTRUCTION_MOST);
+	if (!code)
+		code = read = calloc(1, size + INSTRUCTION_MOST);
+	if (!code || (read && pread(decoded->image->fd, read, size + INSTRUCTION_MOST, first) < (ssize_t)size)) {
+		free(read);
 		return false;
 	}
 	while (decoded->at < offset)
 		decoded->at += instruction_length(decoded->decoder, code + (decoded->at - first),
 						  size + INSTRUCTION_MOST - (decoded->at - first))
 				       ?: 1;
-	free(code);
+	free(read);
 	return true;
 }
 
@@ -88,8 +102,11 @@ static bool begins_there(struct decoded *decoded, uint64_t offset)
 /* SWITCH_BYTES bytes behind them can be read, too. */
 static bool switches_in(struct decoded *decoded, const uint8_t *code, size_t size, uint64_t offset)
 {
-	for (size_t i = 0; i + 3 <= size; i++)
-		if (instruction_switches_stack(code + i, size - i) && begins_there(decoded, offset + i))
+	decoded->chunk = code;
+	decoded->chunk_offset = offset;
+	decoded->chunk_size = size;
+	for (size_t i = 0; (i = instruction_find_switch(code, i, size)) < size; i++)
+		if (begins_there(decoded, offset + i))
 			return true;
 	return false;
 }

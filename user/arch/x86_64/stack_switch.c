@@ -86,7 +86,36 @@ static bool pops_stack_pointer(const uint8_t *code, size_t size)
 	return at < size && (code[at] == 0xc3 || code[at] == 0xff || code[at] == 0xe9 || code[at] == 0xeb);
 }
 
-bool instruction_switches_stack(const uint8_t *code, size_t size)
+#define ANY 0x100 /* makes a value that no byte has by chance */
+#define IS(mask, value)             \
+	{                           \
+		mask, ANY | (value) \
+	}
+#define TO_RSP IS(0xc7, 0xc4)    /* register to register, and the second may be rsp */
+#define FROM_REST IS(0x38, 0x20) /* the first may be rsp */
+
+/*
+ * What the third byte must be behind a REX.W prefix and this one. A tenth of a library's bytes may be such a prefix.
+ * This leaves few of them, and without a branch that the processor would have to guess.
+ */
+static const struct {
+	uint8_t mask;
+	uint16_t value; /* 0: it cannot be */
+} third_bytes[256] = {
+	[0x01] = TO_RSP,         [0x03] = FROM_REST, [0x09] = TO_RSP,    [0x0b] = FROM_REST,
+	[0x0f] = IS(0xf0, 0x40), [0x31] = TO_RSP,    [0x33] = FROM_REST, [0x87] = IS(0, 0),
+	[0x89] = TO_RSP,         [0x8b] = FROM_REST, [0x8d] = FROM_REST,
+};
+
+size_t instruction_find_switch(const uint8_t *code, size_t at, size_t size)
 {
-	return ((code[0] & 0xf8) == 0x48 && loads_stack_pointer(code)) || pops_stack_pointer(code, size);
+	for (; at + SWITCH_LEAST <= size; at++) {
+		const uint8_t *c = code + at;
+		bool wide = (c[0] & 0xf8) == 0x48;
+		bool loads = wide & ((ANY | (c[2] & third_bytes[c[1]].mask)) == third_bytes[c[1]].value);
+
+		if ((loads | (c[0] == 0x5c)) && (loads ? loads_stack_pointer(c) : pops_stack_pointer(c, size - at)))
+			return at;
+	}
+	return size;
 }
