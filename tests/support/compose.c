@@ -40,7 +40,8 @@
  *
  * cost TID NS SYSTEM: what the probes took of it, and what it spent in the kernel; 0: that is not known
  *
- * scheduled TID OBSERVED RUN QUEUED CPUS CPU: what the kernel tells of it (struct def_thread); QUEUED -1: it does not
+ * scheduled TID OBSERVED RUN QUEUED CPUS CPU [PREEMPTED]: what the kernel tells of it (struct def_thread); QUEUED -1:
+ * it does not
  *
  * queue TID FROM TO QUEUED RUN: in this interval it waited so long for a processor, and ran so long
  *
@@ -567,18 +568,19 @@ static void add_chain(const char *text)
 
 static void add_scheduled(const char *text)
 {
-	unsigned long tid, observed, run, cpus, cpu;
+	unsigned long tid, observed, run, cpus, cpu, preempted;
 	struct def_thread *t;
 	long queued;
+	int read = sscanf(text, "%lu %lu %lu %ld %lu %lu %lu", &tid, &observed, &run, &queued, &cpus, &cpu, &preempted);
 
-	if (sscanf(text, "%lu %lu %lu %ld %lu %lu", &tid, &observed, &run, &queued, &cpus, &cpu) != 6)
-		fail("scheduled TID OBSERVED RUN QUEUED CPUS CPU");
+	if (read < 6)
+		fail("scheduled TID OBSERVED RUN QUEUED CPUS CPU [PREEMPTED]");
 	t = &d.threads[thread_of(tid)];
 	t->observed = observed;
 	t->run = run;
 	t->queue_known = queued != -1;
 	t->queued = t->queue_known ? queued : 0;
-	t->preempted = 10 * tid;
+	t->preempted = read > 6 ? preempted : 10 * tid;
 	t->cpus = cpus;
 	t->cpu = cpu;
 }

@@ -146,6 +146,8 @@ static int did(struct delays *s, const struct deed *deed, uint64_t start, uint64
 	delay->times++;
 	delay->lasted += end - start;
 	delay->squares += (double)(end - start) * (end - start);
+	if (deed->doing == DOING_WORK && quickest_add(&delay->quickest, end - start))
+		return -ENOMEM;
 	return past_did(s->pasts, number, start, end);
 }
 
@@ -431,6 +433,7 @@ void delay_free(struct delay *delay)
 	free(delay->suffered);
 	free(delay->seen);
 	free(delay->parts);
+	quickest_free(&delay->quickest);
 	free(delay);
 }
 
@@ -452,6 +455,7 @@ static void delays_free(void *state)
 	}
 	free(s->table);
 	free(s->taken);
+	free(s->taken_most);
 	pasts_free(s->pasts);
 	deeds_free(&s->deeds);
 	free(s->same_site);

@@ -7,6 +7,7 @@
 #include "analysis/index.h"
 #include "analysis/past.h"
 #include "analysis/people.h"
+#include "analysis/quickest.h"
 
 #define WORST 5
 
@@ -18,9 +19,10 @@ struct suffered {
 /* What a thread does at one place, also where nobody waits. */
 struct delay {
 	struct deed deed;
-	uint64_t times, lasted; /* how often it did that; ns */
-	double squares;         /* of how long it lasted, ns^2 */
-	double blamed;          /* of the ns in which one waited for it at a time, ns^2 */
+	uint64_t times, lasted;   /* how often it did that; ns */
+	double squares;           /* of how long it lasted, ns^2 */
+	struct quickest quickest; /* work; of one of the table */
+	double blamed;            /* of the ns in which one waited for it at a time, ns^2 */
 	struct suffered all;
 	uint64_t waits;                       /* calls that waited for it, in part or in whole */
 	uint64_t last;                        /* the last of these */
@@ -58,7 +60,8 @@ struct delays {
 	size_t ntold;
 	struct delay_group groups[GROUPS_MOST];
 	size_t ngroups;
-	double *taken; /* ns by thread that its code had not: it waited for a processor, or was in probes */
+	double *taken;      /* ns by thread that its code had not: it waited for a processor, or was in probes */
+	double *taken_most; /* the same, if it lost all that it was queued */
 	struct suffered all;
 	uint64_t waits;
 	uint32_t waiting;       /* the thread that waits now, */
@@ -142,8 +145,6 @@ int delay_see(struct delay *delay, uint32_t probe, uint64_t ns);
 struct suffered *delay_suffered_by(struct delay *delay, uint32_t thread);
 
 /* delays_clear.c */
-/* Makes s->taken, which the others here need. 0 or -ENOMEM. */
-int delays_find_taken(struct delays *s, const struct report *r);
 bool delay_takes_more(const struct delay *delay, const struct others *others);
 /* Clearly, each time on average. */
 bool delay_takes_longer(const struct delay *delay, const struct others *others);
@@ -151,7 +152,24 @@ struct others delay_others(const struct delays *s, const struct delay *of);
 /* More than chance. */
 /* By which test that is so, for the reader; NULL: it may be chance. */
 const char *delay_is_clear(const struct delays *s, const struct delay *delay, const struct others *others);
+
+/* delays_own.c */
+/* Makes s->taken and s->taken_most, which the others here need. 0 or -ENOMEM. */
+int delays_find_taken(struct delays *s, const struct report *r);
 /* It took longer since it had no processor, or since its calls are observed. */
 bool delay_is_taken(const struct delays *s, const struct delay *delay, const struct others *others);
+
+/* What it takes in hardly any of many times less than, and half of the others in one of four at most; ns. */
+struct delay_quickest {
+	uint64_t its, others;
+};
+/* Is it longer also where it had a processor, by that? Then also into quick. */
+bool delay_is_never_as_quick(const struct delays *s, const struct delay *delay, struct delay_quickest *quick);
+/* "hardly ever less than 1.2 ms ...". Into text, which is returned. */
+#define QUICKEST_ROOM 200
+const char *delay_quickest_text(const struct delay_quickest *quick, char *text, size_t room);
+/* Those of the rows that take longer than all others that do the same, by what they do, the most waited for first; into
+ * `longer`, which has room for all. How many. */
+size_t delays_longer(const struct delays *s, const struct same_work *work, struct delay **longer);
 
 #endif

@@ -8,15 +8,13 @@
  * and what others wait for it must be 4 times what they wait for each of the others there. Where nobody does the same,
  * one of them must wait for it 4 times as long as it waits for them there. And it must not be one single delay among
  * many: the waits must be worth at least 3 equal ones, by (sum)^2 / sum of squares, but for what is done a few times,
- * and by nobody else. What it took longer since it had no processor, or since its calls are observed, is not its fault.
+ * and by nobody else. What it took longer since it had no processor, or since its calls are observed, is not its fault:
+ * delays_own.c.
  */
 #include "analysis/delays.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include "analysis/scheduling.h"
 
 #define LONGER 1.05
 #define ERRORS 3
@@ -27,7 +25,6 @@
 #define AS_LONG 10         /* ... and takes a tenth as long: else it is another work */
 #define COMPARED_MOST 1000 /* rows, those that are waited for most */
 #define WORTH "; the waiting is no single accident, and is not for want of a processor"
-#define EXPLAINED 0.8 /* of what it took longer */
 
 double delay_variance(double times, double lasted, double squares)
 {
@@ -39,19 +36,6 @@ double delay_variance(double times, double lasted, double squares)
 double delay_deviation(const struct delay *delay)
 {
 	return sqrt(delay_variance(delay->times, delay->lasted, delay->squares));
-}
-
-int delays_find_taken(struct delays *s, const struct report *r)
-{
-	s->taken = calloc(s->d->nthreads + 1, sizeof(*s->taken));
-	if (!s->taken)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->d->nthreads; i++)
-		if (scheduling_queue_is_known(&s->d->threads[i]))
-			s->taken[i] = scheduling_lost(r, i);
-	for (size_t i = 0; i < r->nthreads; i++)
-		s->taken[r->threads[i].thread] += r->threads[i].cost;
-	return 0;
 }
 
 /* Of all other threads together. */
@@ -222,24 +206,4 @@ const char *delay_is_clear(const struct delays *s, const struct delay *delay, co
 	if (all >= BLAMED_FACTOR * others->blame)
 		return blamed;
 	return delay_takes_longer(delay, others) ? longer : NULL;
-}
-
-/*
- * Was it longer since it had no processor, or since its calls are observed? How much that was is known of all its time
- * only: what it is more than of the others that do the same, or of those that wait for it, against what it took longer.
- * It is all of that, nearly, or without it the thread does not take clearly longer than the others. Within a call of a
- * runtime there is nothing else to be blamed.
- */
-bool delay_is_taken(const struct delays *s, const struct delay *delay, const struct others *others)
-{
-	double longer = others->threads ? delay->lasted - others->mean * delay->times
-					: delay_all(delay) / delay->nsuffered;
-	double chance = others->threads ? (LONGER - 1) * others->mean * delay->times : 0, usual = others->taken, taken;
-
-	for (uint32_t i = 0; i < s->d->nthreads && !others->threads; i++)
-		usual += index_known(&delay->by_victim, i) ? s->taken[i] / delay->nsuffered : 0;
-	if (delay->deed.doing == DOING_CALL)
-		usual = 0;
-	taken = s->taken[delay->deed.thread] - usual;
-	return longer > 0 && (taken >= EXPLAINED * longer || longer - taken <= chance);
 }

@@ -10,6 +10,7 @@
 #include "analysis/on_processor.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "analysis/scheduling.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,19 +78,33 @@ static const char *others_text(const struct others *others, char *text, size_t r
 	return text;
 }
 
+/* "; even with a CPU hardly ever less than 2 ms ...", where that is known of one who had none; else "". */
+static const char *quickest_text(const struct delays *s, const struct report *r, const struct delay *delay, char *text,
+				 size_t room)
+{
+	char says[QUICKEST_ROOM];
+	struct delay_quickest quick;
+
+	*text = '\0';
+	if (scheduling_is_held_up(r, delay->deed.thread) && delay_is_never_as_quick(s, delay, &quick))
+		snprintf(text, room, "; %s", delay_quickest_text(&quick, says, sizeof(says)));
+	return text;
+}
+
 /* How long it takes each time, and the others; and whether it worked all that time. */
-static void how_long(const struct delays *s, const struct delay *delay, const struct others *others, char *text,
-		     size_t room)
+static void how_long(const struct delays *s, const struct report *r, const struct delay *delay,
+		     const struct others *others, char *text, size_t room)
 {
 	const struct def_thread *thread = &s->d->threads[delay->deed.thread];
-	char its[FORMAT_SIZE], theirs[40 + FORMAT_SIZE], running[ON_PROCESSOR_ROOM];
+	char its[FORMAT_SIZE], theirs[40 + FORMAT_SIZE], running[ON_PROCESSOR_ROOM], quickest[QUICKEST_ROOM + 2];
 	size_t at = 0;
 
 	*text = '\0';
 	if (others->threads && delay->times)
-		at = snprintf(text, room, ", %s each time on average (%s),",
+		at = snprintf(text, room, ", %s each time on average (%s%s),",
 			      format_time(its, delay->lasted / delay->times),
-			      others_text(others, theirs, sizeof(theirs)));
+			      others_text(others, theirs, sizeof(theirs)),
+			      quickest_text(s, r, delay, quickest, sizeof(quickest)));
 	if (delay->deed.doing == DOING_WORK && *on_processor(thread, delay->lasted, running, sizeof(running)))
 		snprintf(text + at, room - at, "%s %s,", at ? "" : ",", running);
 }
@@ -161,11 +176,11 @@ static int tell(struct delays *s, struct report *r, const struct late *late)
 {
 	const struct delay *delay = late->delay;
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], victims[LABEL_ROOM], time[FORMAT_SIZE],
-		gives[300], lasts[200 + ON_PROCESSOR_ROOM], passed[100];
+		gives[300], lasts[200 + QUICKEST_ROOM + ON_PROCESSOR_ROOM], passed[100];
 
 	deed_text(s->d, &delay->deed, delay->lasted, what, sizeof(what));
 	delay_place(s, delay, IN_SENTENCE, where, sizeof(where));
-	how_long(s, delay, &late->others, lasts, sizeof(lasts));
+	how_long(s, r, delay, &late->others, lasts, sizeof(lasts));
 	return report_add_finding(r, &late->finding,
 				  "%s %s (%s)%s while %s wait%s for it: %s in all%s, %.1f %% of all threads' time%s",
 				  thread_label_on_node(s->d, delay->deed.thread, who, sizeof(who)), what, where, lasts,

@@ -7,7 +7,7 @@
  * where
  *   - two or more take longer for the same, between the same two calls, than all others that do it, by
  *     the test of delays_clear.c;
- *   - not since they had no processor, or since their calls are observed;
+ *   - not since they had no processor, or since their calls are observed: delays_own.c;
  *   - what is waited for them is a fifth of all that is waited, and one in a hundred of the threads' time, and is worth
  *     three equal waits;
  *   - and evenly divided work would make the run 1 % shorter, and a quarter more than if the one that is waited for
@@ -17,6 +17,7 @@
 #include "analysis/gains.h"
 #include "analysis/printer.h"
 #include "analysis/put.h"
+#include "analysis/scheduling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -48,13 +49,7 @@ static int find_longer(const struct delays *s, struct uneven *u)
 	u->longer = calloc(u->work.threads, sizeof(*u->longer));
 	if (!u->longer)
 		return -ENOMEM;
-	for (size_t i = 0; i < u->work.threads; i++) {
-		struct delay *row = u->work.rows[i];
-		struct others others = same_work_others(s, &u->work, row);
-
-		if (delay_takes_longer(row, &others) && !delay_is_taken(s, row, &others))
-			u->longer[u->nlonger++] = row;
-	}
+	u->nlonger = delays_longer(s, &u->work, u->longer);
 	if (u->nlonger < 2)
 		return 0;
 	u->sum = delays_sum(s, u->longer, u->nlonger);
@@ -103,6 +98,28 @@ static int find_gain(const struct delays *s, struct report *r, const struct unev
 	return 0;
 }
 
+/* " (even with a CPU hardly ever less than 1.8 ms ...)": of the quickest of those that had no processor, where all of
+ * them are so; "" */
+static const char *quickest_text(const struct delays *s, const struct report *r, const struct uneven *u, char *text,
+				 size_t room)
+{
+	struct delay_quickest all = { .its = UINT64_MAX }, one;
+	char says[QUICKEST_ROOM];
+	bool lacks = false;
+
+	*text = '\0';
+	for (size_t i = 0; i < u->nlonger; i++) {
+		if (!delay_is_never_as_quick(s, u->longer[i], &one))
+			return text;
+		lacks |= scheduling_is_held_up(r, u->longer[i]->deed.thread);
+		all.its = one.its < all.its ? one.its : all.its;
+		all.others = one.others > all.others ? one.others : all.others;
+	}
+	if (lacks)
+		snprintf(text, room, " (%s)", delay_quickest_text(&all, says, sizeof(says)));
+	return text;
+}
+
 /* "4.507 ms to 4.987 ms": how long each of them takes, on average. Into text, which is returned. */
 static const char *means_text(const struct uneven *u, char *text, size_t room)
 {
@@ -124,7 +141,7 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 	const struct delay *sum = u->sum;
 	struct finding finding = delay_finding(sum, "load_imbalance", "times that one of them does this");
 	char who[LABEL_ROOM], what[LABEL_ROOM], where[2 * LABEL_ROOM], longer[2 * FORMAT_SIZE + 4], others[FORMAT_SIZE],
-		time[FORMAT_SIZE], gives[200];
+		time[FORMAT_SIZE], gives[200], quickest[QUICKEST_ROOM + 4];
 	size_t rest = u->work.threads - u->nlonger;
 	struct delay_group *group;
 	bool is_more;
@@ -141,10 +158,10 @@ static int tell(struct delays *s, struct report *r, struct uneven *u)
 	gain_text(r, &finding, "were it divided evenly", "", gives, sizeof(gives));
 	return report_add_finding(
 		r, &finding,
-		"each of %s %s (%s) for longer than the %zu other%s: %s each time on average, the other%s %s; others "
+		"each of %s %s (%s) for longer than the %zu other%s: %s each time on average%s, the other%s %s; others "
 		"wait for whichever of them is the last: %s in all, %.1f %% of all threads' time%s",
 		people_label(s->d, &group->who, who, sizeof(who)), what, where, rest, plural(rest),
-		means_text(u, longer, sizeof(longer)), plural(rest),
+		means_text(u, longer, sizeof(longer)), quickest_text(s, r, u, quickest, sizeof(quickest)), plural(rest),
 		format_time(others, mean_of_others(u->work.sum, sum)), format_time(time, delay_all(sum)),
 		percent(delay_all(sum), r->wall), gives);
 }
