@@ -54,6 +54,14 @@ def test_work_that_is_never_as_quick_is_longer(tmp_path):
     assert culprits(findings) == [("delay", [0])]
     assert "; even with a CPU hardly ever less than 1.769 ms, where others often take 622.6 us at most)," in delay["text"]
     assert starved["kind"] == "starved"
+    assert starved["text"].endswith("not from the code. Not so what 1 says: that takes longer with a CPU, too")
+
+
+def test_what_it_does_comes_before_its_lack_of_a_processor(tmp_path):
+    """Though that is more: all of them had none for much of the time."""
+    work, starved = findings = found(tmp_path, crowded((1.8, 0.6, 0.6), by=6, others=5), 300, (6.5, 7, 7))
+    assert culprits(findings) == [("delay", [0])] and starved["kind"] == "starved"
+    assert work["gain_ns"] < starved["weight_ns"] / 3
 
 
 @pytest.mark.parametrize("takes, held_up, count, more", [
@@ -68,6 +76,7 @@ def test_work_that_is_never_as_quick_is_longer(tmp_path):
 def test_it_may_be_the_processor(tmp_path, takes, held_up, count, more):
     findings = found(tmp_path, crowded(takes, held_up), count, QUEUED, **more)
     assert [each["kind"] for each in findings] == ["starved"]
+    assert "Not so what" not in findings[0]["text"]
 
 
 def test_two_that_are_never_as_quick(tmp_path):

@@ -435,8 +435,11 @@ static int find(void *state, struct report *r)
 		error = find_team_wait(r);
 	if (r->nfindings)
 		qsort_r(r->findings, r->nfindings, sizeof(*r->findings), by_worth, r);
+	findings_sort_starved(r);
 	if (!error)
 		error = findings_fold(r);
+	if (!error)
+		error = findings_refer_starved(r);
 	if (!error)
 		error = find_hot_event(r);
 	if (!error)
