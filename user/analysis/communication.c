@@ -373,7 +373,7 @@ static int add_call(struct communication *c, const struct accounted_call *call, 
 		out = payload.bytes;
 	if (is_access(call->role) && probe->to >= 0) {
 		error = add_access(c, call, probe, place, probe->to, traffic_of(call->role), out, &pair);
-		message = call->role != ROLE_ATOMIC && call->role != ROLE_COPY;
+		message = call->role != ROLE_COPY;
 	}
 	if (!error && probe->from >= 0)
 		error = add_access(c, call, probe, place, probe->from, TRAFFIC_GOT,
@@ -385,6 +385,8 @@ static int add_call(struct communication *c, const struct accounted_call *call, 
 		error = add(c, call, &other, payload.bytes);
 	if (call->role == ROLE_COLLECTIVE)
 		return error ?: habits_note(c, call, probe, place, WITH_ALL, first_known(payload.bytes, out));
+	if (call->role == ROLE_RECV)
+		out = first_known(payload.received, payload.bytes);
 	return error ?: habits_note(c, call, probe, place, message ? pair : NO_INDEX, out);
 }
 
@@ -459,7 +461,7 @@ static int gap(void *state, const struct definitions *d, const struct gap *gap)
 	struct communication *c = state;
 
 	if (gap->thread < c->nthreads)
-		habits_break(c, &c->threads[gap->thread]);
+		runs_break(c, &c->threads[gap->thread]);
 	return 0;
 }
 
@@ -481,7 +483,7 @@ static int end(void *state, struct report *r)
 	struct communication *c = state;
 
 	for (size_t i = 0; i < c->nthreads; i++)
-		habits_break(c, &c->threads[i]);
+		runs_break(c, &c->threads[i]);
 	return communication_sum_up(c, r);
 }
 
@@ -499,10 +501,15 @@ static void communication_free(void *state)
 	}
 	for (size_t i = 0; i < c->nthreads; i++)
 		free(c->threads[i].entries);
-	for (size_t i = 0; i < c->nsmall; i++)
+	for (size_t i = 0; i < c->nsmall; i++) {
 		free(c->small[i].place);
-	for (size_t i = 0; i < c->nidle; i++)
+		free(c->small[i].with);
+		free(c->small[i].seen);
+	}
+	for (size_t i = 0; i < c->nidle; i++) {
 		free(c->idle[i].place);
+		free(c->idle[i].with);
+	}
 	comm_index_free(c->comms);
 	free(c->pair_index.slots);
 	free(c->place_index.slots);

@@ -3,7 +3,8 @@
  * communication.h - what the files of the analysis `communication` share. Private to user/analysis.
  *
  *	communication.c            who sends how much to whom
- *	communication_habits.c     how: many small messages, and waits that overlap nothing
+ *	communication_runs.c       how: many small messages
+ *	communication_habits.c     how: waits that overlap nothing
  *	communication_sums.c       what is made of it at the end, and the findings
  *	communication_print.c      the section of the text
  *	communication_json.c       the key of the JSON
@@ -29,6 +30,7 @@ extern const char *const traffic_names[TRAFFICS];
 #define QUICK 20000             /* ns: who sends a small message, and takes longer, has waited */
 #define BETWEEN 5000            /* ns: of exchanges and collectives in a run, beyond the time that the next one takes */
 #define WITH_ALL (NO_INDEX - 1) /* instead of a pair: of collective operations */
+#define CYCLE_MOST 16           /* calls from one message of a run to the next, at most */
 #define IDLE_PERCENT 5          /* a wait overlapped nothing where the thread did less of its own than so much of it */
 
 struct flow {
@@ -57,6 +59,12 @@ struct comm_process {
 	uint64_t in_time;        /* ns in the calls that name it */
 };
 
+/* Calls from one place that belong to the small messages of another. */
+struct comm_with {
+	uint32_t place;
+	uint64_t calls, time; /* ns */
+};
+
 /* Calls of one event from one place. */
 struct comm_place {
 	uint32_t event, site, process;
@@ -67,7 +75,11 @@ struct comm_place {
 	uint64_t quick;                           /* ns: in those of them that did not wait, without the probe's part */
 	uint64_t shortest;                        /* ns: of all small ones, likewise */
 	uint32_t pair;                            /* whom they went to; NO_INDEX: several */
-	bool mutual; /* exchanges, collective operations: who calls them waits for others */
+	bool mutual;         /* exchanges, collective operations: who calls them waits for others */
+	bool atomic;         /* operations that bring something back */
+	uint64_t with_quick; /* ns: in those calls that belong to them, and did not wait */
+	struct comm_with with[CYCLE_MOST];
+	uint32_t nwith;
 	/* waits for something begun before by the same thread */
 	uint64_t waits, wait_time; /* ns */
 	uint64_t idle, idle_time;  /* those that overlapped nothing */
@@ -93,12 +105,22 @@ struct comm_entry {
 
 #define ENTRIES_MOST 256
 
-/* Small messages in succession, with no other communication of this depth of calls between them. */
+/* Small messages in succession, with no other communication of this depth of calls between them but what belongs to
+ * them, and that is the same from each one to the next. */
 struct comm_run {
 	uint32_t place, pair;
 	uint64_t messages, bytes, time, quick;
 	uint64_t end;    /* ns: of the last one */
-	uint64_t deeper; /* ns: when the first call inside of something began, since the last one; UINT64_MAX: none */
+	uint64_t deeper; /* ns: when the first call inside of something began, since the last call; UINT64_MAX: none */
+	uint64_t since;  /* ns: what was begun up to then belongs to no run */
+	uint64_t turns;  /* times that the first message of a cycle has come */
+	uint64_t busy;   /* ns: in the calls since the last time */
+	uint64_t with_quick;
+	struct comm_step {
+		uint32_t place, pair; /* pair: NO_INDEX: no message */
+		uint64_t calls, time;
+	} cycle[CYCLE_MOST]; /* what comes after the first message of it */
+	uint32_t ncycle, at; /* of these; so many have come since the last time */
 };
 
 #define RUN_DEPTHS 4
@@ -145,8 +167,15 @@ struct comm_habit {
 	char *place; /* as people call it */
 	size_t processes;
 	uint32_t process, pair; /* the first process; whom to, NO_INDEX: several */
-	bool mutual;
+	bool mutual, atomic;
+	uint32_t first; /* place of it, of several */
+	uint32_t to;    /* rank: all go there; NO_INDEX: there are several */
 	uint64_t runs, messages, bytes, together, time, quick, shortest, gain;
+	/* the calls that belong to them, by event and place as people call it; and how long in all */
+	struct comm_with *with; /* place: one of them */
+	size_t nwith;
+	uint64_t with_time, with_quick;
+	struct finding_seen *seen; /* of the finding */
 	uint64_t waits, wait_time, idle, idle_time;
 };
 
@@ -214,12 +243,21 @@ static inline bool comm_number(const struct comm_probe *probe, const struct span
  * others mean. 0 or -ENOMEM. */
 int communication_peer(void *state, const struct accounted_call *call, int64_t *rank);
 
+/* communication_runs.c. */
+/* A call from the place; pair: the one whose message of so many bytes it is, NO_INDEX: it is none. duration: ns,
+ * without the probe's part. */
+void runs_note(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
+	       uint32_t place, uint32_t pair, int64_t bytes, uint64_t duration);
+/* The thread's calls in succession end here. */
+void runs_break(struct communication *c, struct comm_thread *thread);
+
 /* communication_habits.c. */
-/* A call from the place; pair: the one whose message of so many bytes it is, NO_INDEX: it is none. 0 or -ENOMEM. */
+/* The same of any call. 0 or -ENOMEM. */
 int habits_note(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
 		uint32_t place, uint32_t pair, int64_t bytes);
-/* The thread's calls in succession end here. */
-void habits_break(struct communication *c, struct comm_thread *thread);
+/* The call waits for something that its thread began after this time, and for nothing else that is known. */
+bool habits_waits_since(const struct communication *c, const struct accounted_call *call,
+			const struct comm_probe *probe, uint64_t since);
 void habits_free(struct communication *c);
 
 /* communication_sums.c */

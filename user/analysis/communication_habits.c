@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * communication_habits.c - how a program communicates: many small messages, and waits that overlap nothing.
- *
- * Small messages are a run where they go from one place in the source to the same rank, and the thread makes no other
- * communication call between them. So are small exchanges and collective operations, where it does next to nothing else
- * between them, either: who works and then meets the others does not meet them too often. A call inside of another one
- * is no call between: a put of the program is built from calls of the runtime below. Only when the next call at the
- * run's own depth comes it is known whether it was around them. So each depth has a run of its own, and notes when the
- * first deeper call since its last message began.
+ * communication_habits.c - how a program communicates: waits that overlap nothing.
  *
  * A wait overlapped nothing where the thread did next to nothing of its own between the end of the call that began what
  * it waits for and the wait's start. Of several things the one counts that leaves most time.
@@ -18,73 +11,6 @@
 #include <stdlib.h>
 
 #define REQUESTS_MOST (1u << 18) /* of all processes; the oldest are forgotten */
-
-/* --- small messages ------------------------------------------------------- */
-
-static void finish_run(struct communication *c, struct comm_run *run)
-{
-	if (run->messages >= RUN_LEAST) {
-		struct comm_place *place = &c->places[run->place];
-
-		place->pair = run->pair != WITH_ALL && (!place->runs || place->pair == run->pair) ? run->pair
-												  : NO_INDEX;
-		place->runs++;
-		place->messages += run->messages;
-		place->bytes += run->bytes;
-		place->time += run->time;
-		place->quick += run->quick;
-		place->together += run->bytes ? (run->bytes - 1) / TOGETHER + 1 : 1;
-	}
-	run->messages = 0;
-}
-
-void habits_break(struct communication *c, struct comm_thread *thread)
-{
-	for (unsigned i = 0; i < RUN_DEPTHS; i++)
-		finish_run(c, &thread->runs[i]);
-}
-
-/* Each side waits for the other one, so how long such a call takes does not tell whether it has waited. */
-static bool is_mutual(enum role role)
-{
-	return role == ROLE_EXCHANGE || role == ROLE_COLLECTIVE;
-}
-
-static void note_run(struct communication *c, const struct accounted_call *call, uint32_t place, uint32_t pair,
-		     int64_t bytes, uint64_t duration)
-{
-	struct comm_thread *thread = &c->threads[call->span->thread];
-	uint32_t depth = call->span->depth;
-	struct comm_run *run;
-	bool small = pair != NO_INDEX && bytes >= 0 && bytes <= SMALL && call->timed, mutual = is_mutual(call->role);
-
-	for (uint32_t i = depth + 1; i < RUN_DEPTHS; i++)
-		finish_run(c, &thread->runs[i]);
-	for (uint32_t i = 0; i < depth && i < RUN_DEPTHS; i++)
-		if (thread->runs[i].deeper > call->span->start)
-			thread->runs[i].deeper = call->span->start;
-	if (depth >= RUN_DEPTHS)
-		return;
-	run = &thread->runs[depth];
-	if (run->messages && (!small || run->place != place || run->pair != pair || run->deeper < call->span->start ||
-			      (mutual && call->span->start > run->end + call->duration + BETWEEN)))
-		finish_run(c, run);
-	if (!small)
-		return;
-	if (!run->messages)
-		*run = (struct comm_run){ .place = place, .pair = pair };
-	run->messages++;
-	run->bytes += (uint64_t)bytes;
-	run->time += call->duration;
-	run->quick += call->duration < QUICK ? duration : mutual ? QUICK : 0;
-	run->end = call->span->end;
-	c->places[place].mutual |= mutual;
-	run->deeper = UINT64_MAX;
-	if (duration < c->places[place].shortest)
-		c->places[place].shortest = duration;
-}
-
-/* --- waits ---------------------------------------------------------------- */
 
 static struct comm_request *find_request(const struct communication *c, uint32_t process, int64_t handle)
 {
@@ -172,6 +98,25 @@ static unsigned given(const struct accounted_call *call, const struct comm_probe
 	return count;
 }
 
+bool habits_waits_since(const struct communication *c, const struct accounted_call *call,
+			const struct comm_probe *probe, uint64_t since)
+{
+	uint32_t process = c->d->threads[call->span->thread].process;
+	int64_t handles[GB_SLOTS];
+	unsigned count = given(call, probe, handles), known = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct comm_request *request = find_request(c, process, handles[i]);
+
+		if (!request || !request->open)
+			continue; /* that of no message at all */
+		if (request->thread != call->span->thread || request->end <= since)
+			return false;
+		known++;
+	}
+	return known;
+}
+
 static void end_requests(struct communication *c, const struct accounted_call *call, const struct comm_probe *probe,
 			 struct awaited *awaited)
 {
@@ -222,7 +167,7 @@ int habits_note(struct communication *c, const struct accounted_call *call, cons
 {
 	uint64_t duration = call->duration > probe->floor ? call->duration - probe->floor : 0;
 
-	note_run(c, call, place, pair, bytes, duration);
+	runs_note(c, call, probe, place, pair, bytes, duration);
 	if (call->role == ROLE_WAIT || call->role == ROLE_TEST)
 		note_wait(c, call, probe, place);
 	c->threads[call->span->thread].busy += call->self;

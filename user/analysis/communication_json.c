@@ -101,6 +101,27 @@ static void put_habit(const struct communication *c, const struct report *r, con
 		put_rank(c, j, "rank", habit->process);
 }
 
+/* The calls that belong to the messages. */
+static void put_with(const struct communication *c, const struct report *r, const struct comm_habit *habit,
+		     struct json *j)
+{
+	char where[LABEL_ROOM];
+
+	json_key(j, "belonging");
+	json_array(j);
+	for (size_t i = 0; i < habit->nwith; i++) {
+		const struct comm_place *place = &c->places[habit->with[i].place];
+
+		json_object(j);
+		json_key_string(j, "event", report_event_name(r, place->event));
+		json_key_string(j, "place", site_label(c->d, place->site, where, sizeof(where)));
+		json_key_uint(j, "calls", habit->with[i].calls);
+		json_key_uint(j, "time_ns", habit->with[i].time);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void put_small(const struct communication *c, const struct report *r, struct json *j)
 {
 	json_key(j, "small_messages");
@@ -120,6 +141,9 @@ static void put_small(const struct communication *c, const struct report *r, str
 		json_key_uint(j, "without_waiting_ns", habit->quick);
 		json_key_uint(j, "shortest_ns", habit->shortest);
 		json_key_uint(j, "saves_ns", habit->gain);
+		json_key_bool(j, "brings_back", habit->atomic);
+		json_key_uint(j, "belonging_ns", habit->with_time);
+		put_with(c, r, habit, j);
 		json_end_object(j);
 	}
 	json_end_array(j);

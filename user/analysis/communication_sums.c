@@ -6,9 +6,20 @@
  * threads; and only where nearly all calls are on the timeline, for what is between two calls must be known.
  *
  * Small messages: those of runs, and only the calls that did not wait, by their length: what one of 20 us and more
- * waits for would also be waited for in a large one. What fewer, larger ones would save is bounded from below by the
- * calls that would not be made, each as long as the shortest one from there: so it is what a call costs by itself,
- * without any waiting.
+ * waits for would also be waited for in a large one. That decides whether there are too many of them. What fewer,
+ * larger ones would save is bounded from below by the calls that would not be made, each as long as the shortest one
+ * from there: so it is what a call costs by itself, without any waiting.
+ *
+ * Where other calls belong to them (communication_runs.c), most of their time may be in these: who takes each message
+ * from a neighbour that takes each from its own one waits in most of them, as long as a message takes to come. How much
+ * of that is for the messages, and how much for somebody who is late since it works, no length of a call tells. The
+ * simulation does: there who is waited for still works as long, and calls are as many fewer as messages. So they are
+ * told where that makes the run 1 % shorter, and where at least half of the time in them is for the messages. Where
+ * nothing is simulated, it is the calls that did not wait again.
+ *
+ * Of operations that bring something back nobody knows how many could go together. What all of them but the first one
+ * would give is a bound from above: as simulated, or, if that is more, as if what is left to do were shared evenly, and
+ * what the probes take at these calls were gone as well.
  *
  * No overlap: three of four waits, and of the time in them, at one line, with nothing done since what they wait for was
  * begun. More than the time in these waits cannot be hidden.
@@ -18,6 +29,7 @@
  */
 #include "analysis/communication.h"
 #include "analysis/gains.h"
+#include "analysis/printer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +41,7 @@
 
 #define WORTH_SHARE 100  /* one in so many of the time observed */
 #define MISSING_SHARE 20 /* one in so many of the calls: with more of them missing no habit is told */
+#define FOR_MESSAGES 2   /* one in so many ns of the calls that belong to small messages is for these */
 #define LEAST_WAITS 8
 #define IDLE_SHARE 75 /* percent of the waits of a place */
 #define HOT_RANKS 4   /* so many and more have a target that others are not */
@@ -146,7 +159,9 @@ static int by_quick_time(const void *left, const void *right)
 {
 	const struct comm_habit *a = left, *b = right;
 
-	return a->quick != b->quick ? (a->quick > b->quick ? -1 : 1) : by_place(left, right);
+	return a->quick + a->with_quick != b->quick + b->with_quick
+		       ? (a->quick + a->with_quick > b->quick + b->with_quick ? -1 : 1)
+		       : by_place(left, right);
 }
 
 static int by_idle_time(const void *left, const void *right)
@@ -165,6 +180,10 @@ static struct comm_habit habit_of(const struct communication *c, const struct co
 				    .process = place->process,
 				    .pair = place->pair,
 				    .mutual = place->mutual,
+				    .atomic = place->atomic,
+				    .first = (uint32_t)(place - c->places),
+				    .to = place->pair < c->npairs ? c->pairs[place->pair].rank : NO_INDEX,
+				    .with_quick = place->with_quick,
 				    .runs = place->runs,
 				    .messages = place->messages,
 				    .bytes = place->bytes,
@@ -182,8 +201,43 @@ static struct comm_habit habit_of(const struct communication *c, const struct co
 	return habit;
 }
 
-static void join_habit(struct comm_habit *to, struct comm_habit *from)
+static bool same_place(const struct communication *c, uint32_t a, uint32_t b)
 {
+	char one[LABEL_ROOM], other[LABEL_ROOM];
+
+	return c->places[a].event == c->places[b].event &&
+	       !strcmp(site_label(c->d, c->places[a].site, one, sizeof(one)),
+		       site_label(c->d, c->places[b].site, other, sizeof(other)));
+}
+
+/* The calls of one place that belong to the habit's messages, to those that are known of it. 0 or -ENOMEM. */
+static int join_with(const struct communication *c, struct comm_habit *to, const struct comm_with *with, size_t count)
+{
+	struct comm_with *larger = realloc(to->with, (to->nwith + count + 1) * sizeof(*larger));
+
+	if (!larger)
+		return -ENOMEM;
+	to->with = larger;
+	for (size_t i = 0; i < count; i++) {
+		size_t at = 0;
+
+		while (at < to->nwith && !same_place(c, to->with[at].place, with[i].place))
+			at++;
+		if (at == to->nwith)
+			to->with[to->nwith++] = (struct comm_with){ .place = with[i].place };
+		to->with[at].calls += with[i].calls;
+		to->with[at].time += with[i].time;
+		to->with_time += with[i].time;
+	}
+	return 0;
+}
+
+static int join_habit(const struct communication *c, struct comm_habit *to, struct comm_habit *from)
+{
+	int error = join_with(c, to, from->with, from->nwith);
+
+	to->to = to->to == from->to ? to->to : NO_INDEX;
+	to->with_quick += from->with_quick;
 	to->processes += to->process != from->process;
 	to->process = from->process; /* they are sorted by it: so each is counted once */
 	to->pair = to->pair == from->pair ? to->pair : NO_INDEX;
@@ -203,7 +257,10 @@ static void join_habit(struct comm_habit *to, struct comm_habit *from)
 	if (to->begun_event == NO_INDEX)
 		to->begun_event = from->begun_event;
 	free(from->place);
+	free(from->with);
 	from->place = NULL;
+	from->with = NULL;
+	return error;
 }
 
 /* What was called inside of other communication is none of the program's. */
@@ -216,6 +273,7 @@ static int gather(struct communication *c, bool small, struct comm_habit **habit
 {
 	char label[LABEL_ROOM];
 	size_t kept = 0;
+	int error = 0;
 
 	*habits = calloc(c->nplaces + 1, sizeof(**habits));
 	if (!*habits)
@@ -230,19 +288,21 @@ static int gather(struct communication *c, bool small, struct comm_habit **habit
 		if (!copy)
 			return -ENOMEM;
 		(*habits)[(*count)++] = habit_of(c, place, copy);
+		if (join_with(c, &(*habits)[*count - 1], place->with, small ? place->nwith : 0))
+			return -ENOMEM;
 	}
 	qsort(*habits, *count, sizeof(**habits), by_place);
 	for (size_t i = 0; i < *count; i++) {
 		struct comm_habit *last = kept ? &(*habits)[kept - 1] : NULL;
 
 		if (last && last->event == (*habits)[i].event && !strcmp(last->place, (*habits)[i].place))
-			join_habit(last, &(*habits)[i]);
+			error = join_habit(c, last, &(*habits)[i]) ?: error;
 		else
 			(*habits)[kept++] = (*habits)[i];
 	}
 	*count = kept;
 	qsort(*habits, *count, sizeof(**habits), small ? by_quick_time : by_idle_time);
-	return 0;
+	return error;
 }
 
 /* --- findings ------------------------------------------------------------- */
@@ -252,13 +312,15 @@ static bool is_worth_it(const struct report *r, uint64_t time)
 	return time && time >= r->wall / WORTH_SHARE;
 }
 
-/* "rank 3 to rank 0", "rank 3 to several", "8 processes" */
+/* "rank 3 to rank 0", "rank 3 to several others", "8 processes", "8 processes to rank 0" */
 static char *who(const struct communication *c, const struct comm_habit *habit, char *text, size_t room)
 {
 	char from[LABEL_ROOM], to[LABEL_ROOM] = "several others";
 
 	if (habit->processes > 1) {
-		snprintf(text, room, "%zu processes", habit->processes);
+		snprintf(text, room,
+			 habit->runs && habit->to != NO_INDEX ? "%zu processes to rank %u" : "%zu processes",
+			 habit->processes, habit->to);
 		return text;
 	}
 	if (habit->pair != NO_INDEX)
@@ -266,40 +328,6 @@ static char *who(const struct communication *c, const struct comm_habit *habit, 
 	process_label(c->d, habit->process, from, sizeof(from));
 	snprintf(text, room, habit->runs ? "%s to %s" : "%s", from, to);
 	return text;
-}
-
-/* By which part the time of these calls is less if there are no more of them than would do. */
-static double fewer(const struct comm_habit *habit)
-{
-	if (habit->mutual)
-		return (double)(habit->messages - habit->together) / habit->messages;
-	return habit->gain < habit->quick ? (double)habit->gain / habit->quick : 1;
-}
-
-/* What the run would be shorter by, if as many calls fewer were made there. */
-static int find_gain(const struct communication *c, struct report *r, const struct comm_habit *habit,
-		     struct finding *finding)
-{
-	bool *sites = calloc(c->d->nsites + 1, sizeof(*sites));
-	struct relief relief = { .thread = NO_INDEX,
-				 .what = RELIEVE_CALL,
-				 .most = UINT64_MAX,
-				 .less = fewer(habit),
-				 .sites = sites,
-				 .nsites = c->d->nsites };
-	char label[LABEL_ROOM];
-
-	if (!sites)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->nplaces; i++) {
-		const struct comm_place *place = &c->places[i];
-
-		if (place->runs && place->event == habit->event && place->site < c->d->nsites)
-			sites[place->site] = !strcmp(site_label(c->d, place->site, label, sizeof(label)), habit->place);
-	}
-	report_find_gain(r, &relief, finding);
-	free(sites);
-	return 0;
 }
 
 /* Where it is: the place is what tells habits apart. */
@@ -318,37 +346,198 @@ static void find_site(const struct communication *c, const struct comm_habit *ha
 	}
 }
 
-static int find_small(const struct communication *c, struct report *r, const struct comm_habit *habit)
+/* By which part the time of these calls is less if there are no more of them than would do. */
+static double fewer(const struct comm_habit *habit)
 {
-	bool collective = habit->mutual && r->profile->events[habit->event].role == ROLE_COLLECTIVE;
-	uint64_t time = habit->mutual ? habit->time : habit->quick;
-	struct finding finding = {
-		.kind = "small_messages", .event = habit->event, .thread = NO_INDEX, .weight = time
-	};
+	if (habit->mutual || habit->nwith || habit->atomic)
+		return (double)(habit->messages - habit->together) / habit->messages;
+	return habit->gain < habit->quick ? (double)habit->gain / habit->quick : 1;
+}
+
+static bool is_of_habit(const struct communication *c, const struct comm_habit *habit, uint32_t place)
+{
+	char label[LABEL_ROOM];
+
+	if (c->places[place].runs && c->places[place].event == habit->event &&
+	    !strcmp(site_label(c->d, c->places[place].site, label, sizeof(label)), habit->place))
+		return true;
+	for (size_t i = 0; i < habit->nwith; i++)
+		if (same_place(c, place, habit->with[i].place))
+			return true;
+	return false;
+}
+
+/* What the probes took of the threads' time, for so many calls of the place. */
+static uint64_t cost_at(const struct communication *c, const struct report *r, uint32_t place, uint64_t calls)
+{
+	uint32_t probe = r->profile->events[c->places[place].event].probe;
+
+	return probe < r->profile->nprobes ? calls * r->profile->probes[probe].cost : 0;
+}
+
+/* The time of these calls, with what their probes took, by threads. Who takes work from a queue takes more of it where
+ * it comes sooner: so all have the same to do without them. */
+static uint64_t shared_evenly(const struct communication *c, const struct report *r, const struct comm_habit *habit)
+{
+	uint64_t time = habit->time + habit->with_time + cost_at(c, r, habit->first, habit->messages);
+
+	for (size_t i = 0; i < habit->nwith; i++)
+		time += cost_at(c, r, habit->with[i].place, habit->with[i].calls);
+	time /= habit->processes;
+	return time < r->end - r->start ? time : r->end - r->start;
+}
+
+/* What the run would be shorter by, if as many calls fewer were made there. */
+static int find_gain(const struct communication *c, struct report *r, const struct comm_habit *habit,
+		     struct finding *finding)
+{
+	bool *sites = calloc(c->d->nsites + 1, sizeof(*sites)), any = false;
+	struct relief relief = { .thread = NO_INDEX,
+				 .what = RELIEVE_CALL,
+				 .most = UINT64_MAX,
+				 .less = fewer(habit),
+				 .sites = sites,
+				 .nsites = c->d->nsites };
+
+	if (!sites)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->nplaces; i++)
+		if (c->places[i].site < c->d->nsites && is_of_habit(c, habit, i))
+			any = sites[c->places[i].site] = true;
+	if (!habit->atomic)
+		report_find_gain(r, &relief, finding);
+	else if (!any || !report_relieve(r, &relief, 1, &finding->bound))
+		finding->bound = 0;
+	else if (finding->bound < shared_evenly(c, r, habit))
+		finding->bound = shared_evenly(c, r, habit);
+	free(sites);
+	return 0;
+}
+
+/* How long the waits and whatever else belongs to the messages are seen, of the time that all of it is about. */
+static int find_seen(const struct communication *c, const struct report *r, struct comm_habit *habit,
+		     struct finding *finding)
+{
+	uint64_t all = habit->time + habit->with_time;
+
+	habit->seen = calloc(habit->nwith + 1, sizeof(*habit->seen));
+	if (!habit->seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < habit->nwith && all; i++)
+		habit->seen[i] = (struct finding_seen){
+			.probe = r->profile->events[c->places[habit->with[i].place].event].probe,
+			.ns = (uint64_t)((double)habit->with[i].time * finding->weight / all),
+		};
+	finding->seen = habit->seen;
+	finding->nseen = habit->nwith;
+	return 0;
+}
+
+/* ", with the calls that belong to them (most of it is GASP_MPI_WAIT at ring.c:26)" */
+static const char *with_text(const struct communication *c, const struct report *r, const struct comm_habit *habit,
+			     char *text, size_t room)
+{
+	char label[LABEL_ROOM], where[LABEL_ROOM];
+	const struct comm_place *place;
+	size_t most = 0;
+
+	*text = '\0';
+	if (!habit->nwith)
+		return text;
+	for (size_t i = 1; i < habit->nwith; i++)
+		most = habit->with[i].time > habit->with[most].time ? i : most;
+	place = &c->places[habit->with[most].place];
+	snprintf(text, room, ", with the calls that belong to them (%s%s at %s)", habit->nwith > 1 ? "mostly " : "",
+		 report_event_label(r, place->event, label, sizeof(label)),
+		 site_label(c->d, place->site, where, sizeof(where)));
+	return text;
+}
+
+/* What it would give, and how that is known. */
+static const char *small_gives(const struct report *r, const struct comm_habit *habit, const struct finding *finding,
+			       char *text, size_t room)
+{
+	char least[FORMAT_SIZE], would_do[FORMAT_SIZE], run[OBSERVED_ROOM], otherwise[200] = "", gives[300];
+
+	if (habit->atomic) {
+		if (finding->bound)
+			snprintf(otherwise, sizeof(otherwise),
+				 ", %s would be at most %s (%.1f %%) shorter, with what the probes take there",
+				 report_observed(r, run, sizeof(run)), format_time(least, finding->bound),
+				 percent(finding->bound, r->end - r->start));
+		snprintf(text, room,
+			 ". Unless they ask until something changes (busy waiting): were there fewer, each for more at "
+			 "once (aggregation)%s",
+			 finding->bound ? otherwise : ", most of this time would be saved");
+		return text;
+	}
+	if (!habit->nwith)
+		snprintf(otherwise, sizeof(otherwise), "; that would save %s at least",
+			 format_time(least, habit->gain));
+	snprintf(text, room, ", where %s of up to 64 KiB would do%s", format_count(would_do, habit->together),
+		 gain_text(r, finding, "were there no more than these", otherwise, gives, sizeof(gives)));
+	return text;
+}
+
+/* What the run gains in calls that wait as long as a message takes to come is worth it, and is for the messages. */
+static bool is_for_messages(const struct report *r, const struct comm_habit *habit, uint64_t gain)
+{
+	uint64_t each = (habit->time + habit->with_time) / habit->processes;
+
+	return gain >= (r->end - r->start) / WORTH_SHARE && gain >= each / FOR_MESSAGES;
+}
+
+static uint64_t small_weight(const struct report *r, const struct comm_habit *habit, const struct finding *finding)
+{
+	uint64_t all = habit->time + habit->with_time, gives = finding->has_gain ? finding->gain : finding->bound;
+
+	if (habit->mutual)
+		return habit->time;
+	if (!habit->nwith && !habit->atomic)
+		return habit->quick;
+	if (!gives)
+		return habit->atomic ? all : habit->quick + habit->with_quick;
+	return all / (r->nthreads ?: 1) < gives ? all : gives * r->nthreads;
+}
+
+static const char *small_what(const struct report *r, const struct comm_habit *habit)
+{
+	return habit->atomic                                              ? "atomic operations"
+	       : !habit->mutual                                           ? "messages"
+	       : r->profile->events[habit->event].role == ROLE_COLLECTIVE ? "collective operations"
+									  : "exchanges";
+}
+
+static int find_small(const struct communication *c, struct report *r, struct comm_habit *habit)
+{
+	struct finding finding = { .kind = "small_messages", .event = habit->event, .thread = NO_INDEX };
 	char label[LABEL_ROOM], people[3 * LABEL_ROOM], size[FORMAT_SIZE], count[FORMAT_SIZE], in[FORMAT_SIZE],
-		do_as_well[FORMAT_SIZE], least[FORMAT_SIZE], otherwise[100], gives[200];
+		gives[500], with[3 * LABEL_ROOM];
+	bool all = habit->mutual || habit->nwith || habit->atomic, simulates = habit->nwith && !habit->atomic;
+	uint64_t quick = habit->quick + habit->with_quick;
 	int error;
 
-	if (!is_worth_it(r, habit->quick))
+	if (!is_worth_it(r, simulates ? habit->time + habit->with_time : quick))
 		return 0;
 	error = find_gain(c, r, habit, &finding);
+	if (error ||
+	    (simulates && finding.has_gain ? !is_for_messages(r, habit, finding.gain) : !is_worth_it(r, quick)))
+		return error;
+	finding.weight = small_weight(r, habit, &finding);
+	error = find_seen(c, r, habit, &finding);
 	if (error)
 		return error;
 	find_site(c, habit, &finding);
-	snprintf(otherwise, sizeof(otherwise), "; that would save %s at least", format_time(least, habit->gain));
-	gain_text(r, &finding, "were there no more than these", otherwise, gives, sizeof(gives));
 	return report_add_finding(
-		r, &finding,
-		"%s: %s small %s, of %s on average, one after the other at %s (%s): %s in %s, where %s of up to 64 KiB "
-		"would do%s",
-		who(c, habit, people, sizeof(people)), format_count(count, habit->messages),
-		collective      ? "collective operations"
-		: habit->mutual ? "exchanges"
-				: "messages",
+		r, &finding, "%s: %s small %s, of %s on average, one after the other at %s (%s)%s: %s in %s%s",
+		who(c, habit, people, sizeof(people)), format_count(count, habit->messages), small_what(r, habit),
 		format_bytes(size, habit->bytes / habit->messages), habit->place,
-		report_event_label(r, habit->event, label, sizeof(label)), format_time(in, time),
-		habit->mutual ? "these calls" : "those of these calls that did not wait",
-		format_count(do_as_well, habit->together), gives);
+		report_event_label(r, habit->event, label, sizeof(label)), with_text(c, r, habit, with, sizeof(with)),
+		format_time(in, all ? habit->time + habit->with_time : habit->quick),
+		habit->nwith ? "all these calls"
+		: all        ? "these calls"
+			     : "those of these calls that did not wait",
+		small_gives(r, habit, &finding, gives, sizeof(gives)));
 }
 
 static int find_idle(const struct communication *c, struct report *r, const struct comm_habit *habit)

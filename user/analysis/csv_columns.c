@@ -65,7 +65,7 @@ static const struct {
 	  "atomic.operations_without_bytes,sent.operations,sent.bytes,sent.operations_without_bytes" },
 	{ "communication.small_messages",
 	  "event,place,processes,rank,to,runs,messages,bytes,messages_that_would_do,time_ns,"
-	  "without_waiting_ns,shortest_ns,saves_ns" },
+	  "without_waiting_ns,shortest_ns,saves_ns,brings_back,belonging_ns" },
 	{ "communication.no_overlap",
 	  "event,place,processes,rank,begun_by,waits,wait_ns,without_overlap,hidden_at_most_ns" },
 	{ "tasks.runtimes",

@@ -102,7 +102,10 @@ static const struct basis bases[] = {
 	  .how = "bounded",
 	  .test = "half of the waits, and of their time, which is 1 % of the threads', have nothing before them since "
 		  "the first half but 1 % of the wait at most" },
-	{ .kind = "small_messages", .how = "estimated", .test = "by the quickest calls of the same size" },
+	{ .kind = "small_messages",
+	  .how = "estimated",
+	  .test = "1 % of the threads' time, in calls that did not wait; with the calls that belong to the messages: fewer "
+		  "of them would make the run 1 % shorter, and by half of their time, as simulated" },
 	{ .kind = "hot_target", .how = "measured", .test = "its share of the operations, and of their time" },
 	{ .kind = "leak",
 	  .how = "estimated",

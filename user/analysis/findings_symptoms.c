@@ -6,7 +6,8 @@
  * want or a lack of processors looks like. It is a symptom where causes that were found make up for half of its time:
  *
  *   - others wait in its calls for somebody who is late: as long as was added up there, call by call (finding.seen);
- *   - the cause is about time in calls of the same event, as a lock's is: its weight;
+ *   - the cause is about time in calls of the same event, as a lock's is: its weight; or in others that belong to these
+ *     (finding.seen);
  *   - threads had no processor for four fifths of that time, and longer: it may be all of it, and no part is known.
  *
  * It becomes that of the cause that explains most of it.
@@ -70,8 +71,8 @@ static uint64_t explains(const struct report *r, const struct finding *cause, co
 		return 0; /* the code is so, with processors or without */
 	if (!strcmp(cause->kind, "starved"))
 		return cause->weight >= symptom->weight / 5 * MAY_BE ? cause->weight : 0;
-	if (is_of_its_event(cause))
-		return cause->event == symptom->event ? cause->weight : 0;
+	if (is_of_its_event(cause) && cause->event == symptom->event)
+		return cause->weight;
 	for (size_t i = 0; i < cause->nseen; i++)
 		if (is_seen_in(r, symptom, profile_event(r->profile, r->d, cause->seen[i].probe)))
 			sum += cause->seen[i].ns;
