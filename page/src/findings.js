@@ -283,8 +283,9 @@ function smallMessages(finding, report, people) {
   return [
     fact(
       'How many',
-      `${several(of.messages, 'message')} of ${bytes(of.bytes / (of.messages || 1))} in a row -> ` +
-        `${count(of.messages_that_would_do)} of up to 64 KiB`,
+      `${several(of.messages, of.brings_back ? 'operation' : 'message')} of ` +
+        `${bytes(of.bytes / (of.messages || 1))} in a row` +
+        (of.brings_back ? '' : ` -> ${count(of.messages_that_would_do)} of up to 64 KiB`),
     ),
     fact(
       'Its figures',
