@@ -52,7 +52,8 @@ def test_work_that_is_never_as_quick_is_longer(tmp_path):
     """It computes three times as long, and was queued for nearly all that it takes longer."""
     delay, starved = findings = found(tmp_path, crowded((1.8, 0.6, 0.6)), 300, QUEUED)
     assert culprits(findings) == [("delay", [0])]
-    assert "; even with a CPU hardly ever less than 1.769 ms, where others often take 622.6 us at most)," in delay["text"]
+    assert ("; even with a CPU hardly ever less than 1.769 ms, where others often take 622.6 us at most),"
+            in delay["text"])
     assert starved["kind"] == "starved"
     assert starved["text"].endswith("not from the code. Not so what 1 says: that takes longer with a CPU, too")
 
@@ -85,8 +86,8 @@ def test_two_that_are_never_as_quick(tmp_path):
         return (1.8, 1.8, 0.6, 0.6)[me] * noise(me, step) + rest
     imbalance, _ = findings = found(tmp_path, works, 300, (9, 9, 10, 10))
     assert culprits(findings) == [("load_imbalance", [0, 1])]
-    assert "each time on average (even with a CPU hardly ever less than 1.769 ms, where others often take 622.6 us at " \
-        "most), the others" in imbalance["text"]
+    assert ("each time on average (even with a CPU hardly ever less than 1.769 ms, where others often take 622.6 us "
+            "at most), the others") in imbalance["text"]
 
 
 # --- all that it was queued is subtracted ------------------------------------------------

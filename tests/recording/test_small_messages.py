@@ -87,7 +87,8 @@ def test_a_ring_of_small_messages(tmp_path):
     assert near(finding["gain_ns"], end - ring(1)[1])
     assert finding["confidence"]["gain"] == "simulated"
     assert ("3 processes: 3,000 small messages, of 32 B on average, one after the other at tiny.c:25 in work "
-            "(GASP_MPI_SEND), with the calls that belong to them (mostly GASP_MPI_WAIT at tiny.c:26 in work)") in finding["text"]
+            "(GASP_MPI_SEND), with the calls that belong to them (mostly GASP_MPI_WAIT at tiny.c:26 in work)"
+            ) in finding["text"]
     assert "where 60 of up to 64 KiB would do; were there no more than these, the " in finding["text"]
     assert not [each for each in report(tmp_path, text)["findings"] if each["kind"] == "hot_event"]
     assert "hot_event" in [each["kind"] for each in finding["seen_as"]], "the waits take most, and are part of it"

@@ -145,8 +145,8 @@ static bool does_little_else(const struct communication *c, const struct comm_ru
 		return call->span->start <= run->end + call->duration + BETWEEN;
 	if (!run->ncycle && !c->places[is->place].atomic)
 		return true;
-	return call->span->start <= run->end + run->busy + (calls < QUICK ? calls : QUICK) +
-					    BETWEEN * (run->ncycle + 1ull);
+	return call->span->start <=
+	       run->end + run->busy + (calls < QUICK ? calls : QUICK) + BETWEEN * (run->ncycle + 1ull);
 }
 
 /* The first message of the cycle comes again. */

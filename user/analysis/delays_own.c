@@ -2,8 +2,8 @@
 /*
  * delays_own.c - who is late (delays.c) by what it does, and who since it had no processor, or is observed.
  *
- * The kernel tells how long a thread was queued in all of its life, not when. So what it was queued more than the others
- * is taken to be what it takes longer, as far as it goes: if that is all of it, nearly, nothing is to be blamed.
+ * The kernel tells how long a thread was queued in all of its life, not when. So what it was queued more than the
+ * others is taken to be what it takes longer, as far as it goes: if that is all of it, nearly, nothing is to be blamed.
  *
  * Where all lack processors that says too little. Who does three times the work is queued three times as long in it.
  * The others, who wait for it, are queued while they wait: by that they lose nothing, it does not count (queued.c), and
@@ -61,8 +61,8 @@ int delays_find_taken(struct delays *s, const struct report *r)
 
 /*
  * How much it was held up is known of all its time only: what it is more than of the others that do the same, or of
- * those that wait for it, against what it took longer. It is all of that, nearly, or without it the thread does not take
- * clearly longer than the others. Within a call of a runtime there is nothing else to be blamed.
+ * those that wait for it, against what it took longer. It is all of that, nearly, or without it the thread does not
+ * take clearly longer than the others. Within a call of a runtime there is nothing else to be blamed.
  */
 static bool seems_taken(const struct delays *s, const struct delay *delay, const struct others *others)
 {

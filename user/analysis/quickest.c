@@ -55,7 +55,7 @@ static unsigned class_behind(const struct quickest *q, unsigned percent)
 	unsigned class = 0;
 
 	while (class < CLASSES - 1 && (passed += q->counts[class]) <= before)
-		class++;
+		class ++;
 	return class;
 }
 
