@@ -45,8 +45,10 @@ def test_one_after_the_other(tmp_path):
     finding, *others = serial(seen)
     assert not others and finding == seen["findings"][0]
     assert {one["rank"] for one in finding["victims"]} == {0, 1, 2} == {one["rank"] for one in finding["culprits"]}
-    assert finding["places"] == ["wave.c:20"] and "GASP_MPI_RECV (wave.c:20 in work)" in finding["text"]
+    assert finding["places"] == ["wave.c:20"]
     assert "ranks 0-2 " in finding["text"] and "on average 1.0 of 3 work at the same time" in finding["text"]
+    assert "1.200 s of it for their turn in GASP_MPI_RECV (wave.c:20 in work)" in finding["text"]
+    assert "CPU" not in finding["text"]
     # Ranks 1 and 2 wait 10 and 20 ms for their turn, ranks 0 and 1 as long at the end.
     assert finding["weight_ns"] == pytest.approx(60 * MS * STEPS, rel=0.001)
     assert finding["gain_ns"] is None and finding["gain_at_most_ns"] == pytest.approx(20 * MS * STEPS, rel=0.001)
@@ -59,6 +61,7 @@ def test_all_work_needs_its_processors(tmp_path):
     """On two processors 30 ms of work take 15 ms at least."""
     finding, = serial(report(tmp_path, waves(cpus="cpus 2\n")))
     assert finding["gain_at_most_ns"] == pytest.approx(15 * MS * STEPS, rel=0.001)
+    assert "at the same time on 2 CPUs, the " in finding["text"]
 
 
 def test_a_wave_that_is_pipelined(tmp_path):

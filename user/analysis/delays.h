@@ -165,7 +165,7 @@ struct delay_quickest {
 };
 /* Is it longer also where it had a processor, by that? Then also into quick. */
 bool delay_is_never_as_quick(const struct delays *s, const struct delay *delay, struct delay_quickest *quick);
-/* "hardly ever less than 1.2 ms ...". Into text, which is returned. */
+/* "99 times of 100 at least 1.2 ms ...". Into text, which is returned. */
 #define QUICKEST_ROOM 200
 const char *delay_quickest_text(const struct delay_quickest *quick, char *text, size_t room);
 /* Those of the rows that take longer than all others that do the same, by what they do, the most waited for first; into

@@ -78,7 +78,7 @@ static const char *others_text(const struct others *others, char *text, size_t r
 	return text;
 }
 
-/* "; even with a CPU hardly ever less than 2 ms ...", where that is known of one who had none; else "". */
+/* "; 99 times of 100 at least 2 ms ...", where that is known of one who had none; else "". */
 static const char *quickest_text(const struct delays *s, const struct report *r, const struct delay *delay, char *text,
 				 size_t room)
 {

@@ -98,7 +98,7 @@ static int find_gain(const struct delays *s, struct report *r, const struct unev
 	return 0;
 }
 
-/* " (even with a CPU hardly ever less than 1.8 ms ...)": of the quickest of those that had no processor, where all of
+/* " (99 times of 100 at least 1.8 ms ...)": of the quickest of those that had no processor, where all of
  * them are so; "" */
 static const char *quickest_text(const struct delays *s, const struct report *r, const struct uneven *u, char *text,
 				 size_t room)

@@ -196,6 +196,17 @@ static bool is_serial(const struct serialisation *s, const struct report *r)
 	       e->load_balance >= BALANCED && s->handed_on >= s->waited / HANDED_ON;
 }
 
+/* " on 2 CPUs", where there are fewer than would be needed. */
+static const char *processors(const struct serialisation *s, char *text, size_t room)
+{
+	unsigned cpus = scheduling_cpus(s->d);
+
+	*text = '\0';
+	if (cpus && cpus < s->efficiencies.threads)
+		snprintf(text, room, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
+	return text;
+}
+
 static int tell(struct serialisation *s, struct report *r, uint64_t gives)
 {
 	const struct efficiencies *e = &s->efficiencies;
@@ -211,21 +222,22 @@ static int tell(struct serialisation *s, struct report *r, uint64_t gives)
 				   .culprits = &s->waited_for,
 				   .section = "efficiency" };
 	char who[LABEL_ROOM], event[LABEL_ROOM], place[LABEL_ROOM], time[FORMAT_SIZE], all[FORMAT_SIZE],
-		run[OBSERVED_ROOM];
+		turn[FORMAT_SIZE], run[OBSERVED_ROOM], cpus[40];
 
 	keep_seen(s);
 	finding.seen = s->seen;
 	finding.nseen = s->nseen;
 	return report_add_finding(
 		r, &finding,
-		"%s have as much to do as each other, and do it one after the other: on average %.1f of %u work at the "
-		"same time, even if data took no time on its way; they wait %s in all, %.1f %% of all threads' "
-		"time, most of it for each other in %s (%s); could all of them work at the same time, %s would be at most %s (%.1f %%) shorter",
+		"%s have about as much work as each other, and do it one after the other (serialisation): on average "
+		"%.1f of %u work at the same time, even on a network that takes no time; all together they wait %s "
+		"(%.1f %% of all threads' time), %s of it for their turn in %s (%s); if all of them worked at the same "
+		"time%s, %s would be at most %s (%.1f %%) shorter",
 		people_label(s->d, &s->waiting, who, sizeof(who)), e->serialisation * e->load_balance * e->threads,
-		e->threads, format_time(all, s->waited), percent(s->waited, r->wall),
+		e->threads, format_time(all, s->waited), percent(s->waited, r->wall), format_time(turn, s->at[site].ns),
 		report_event_label(r, profile_event(r->profile, s->d, s->at[site].probe), event, sizeof(event)),
-		site_label(s->d, site, place, sizeof(place)), report_observed(r, run, sizeof(run)),
-		format_time(time, gives), percent(gives, r->end - r->start));
+		site_label(s->d, site, place, sizeof(place)), processors(s, cpus, sizeof(cpus)),
+		report_observed(r, run, sizeof(run)), format_time(time, gives), percent(gives, r->end - r->start));
 }
 
 static int end(void *state, struct report *r)
