@@ -117,3 +117,17 @@ def test_which_of_two_comes_last_does_not_matter(tmp_path):
     """Nobody ever waits for the one that is a little quicker."""
     findings = found(tmp_path, lambda me, step: (1, 5, 4.9, 1)[me] + noise(0, step) / 100, 60, (0, 3.3, 3.1, 0))
     assert culprits(findings) == [("load_imbalance", [1, 2])]
+
+
+# --- a little longer, and no processor ---------------------------------------------------
+
+@pytest.mark.parametrize("takes, queued, told", [
+    (1.15, 0.8, []),               # all were queued as long; it may have been so in more of its work by chance
+    (1.15, 0.05, [("delay", [0])]),  # not so long that this could be why
+    (1.3, 0.8, [("delay", [0])]),  # that is no chance any more
+])
+def test_a_little_longer_is_as_it_happens(tmp_path, takes, queued, told):
+    while_waiting = queued + takes - 1
+    findings = found(tmp_path, lambda me, step: (takes, 1, 1)[me] * noise(me, step), 60,
+                     (queued, while_waiting, while_waiting))
+    assert culprits(findings) == told

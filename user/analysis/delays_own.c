@@ -5,6 +5,8 @@
  * The kernel tells how long a thread was queued in all of its life, not when. So what it was queued more than the
  * others is taken to be what it takes longer, as far as it goes: if that is all of it, nearly, nothing is to be blamed.
  *
+ * Nor is it where it lacked a processor at all, could be longer by that, and is so by less than a quarter.
+ *
  * Where all lack processors that says too little. Who does three times the work is queued three times as long in it.
  * The others, who wait for it, are queued while they wait: by that they lose nothing, it does not count (queued.c), and
  * the late one is the only one that seems to have been held up. Its work is longer nevertheless where one of these is
@@ -59,6 +61,16 @@ int delays_find_taken(struct delays *s, const struct report *r)
 	return 0;
 }
 
+/* Where it lacked a processor, and that could be why, a little is as it happens: whom it was queued behind, and where.
+ */
+static bool is_little(const struct delays *s, const struct delay *delay, const struct others *others, double longer)
+{
+	uint32_t thread = delay->deed.thread;
+
+	return others->threads && scheduling_lacks_processor(&s->d->threads[thread]) &&
+	       s->taken[thread] >= EXPLAINED * longer && delay_mean(delay) < ANYWAY * others->mean;
+}
+
 /*
  * How much it was held up is known of all its time only: what it is more than of the others that do the same, or of
  * those that wait for it, against what it took longer. It is all of that, nearly, or without it the thread does not
@@ -75,7 +87,8 @@ static bool seems_taken(const struct delays *s, const struct delay *delay, const
 	if (delay->deed.doing == DOING_CALL)
 		usual = 0;
 	taken = s->taken[delay->deed.thread] - usual;
-	return longer > 0 && (taken >= EXPLAINED * longer || longer - taken <= chance);
+	return longer > 0 &&
+	       (taken >= EXPLAINED * longer || longer - taken <= chance || is_little(s, delay, others, longer));
 }
 
 /* Even if it had lost all of its time there. */
