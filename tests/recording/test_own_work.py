@@ -55,7 +55,7 @@ def test_work_that_is_never_as_quick_is_longer(tmp_path):
     assert ("; 99 times of 100 at least 1.769 ms, where others are through in 622.6 us 1 time in 4: no lack of a CPU "
             "explains that)," in delay["text"])
     assert starved["kind"] == "starved"
-    assert starved["text"].endswith("not from the code. That does not explain 1: it takes longer with a CPU, too")
+    assert starved["text"].endswith("not from the code. That does not explain 1, which takes longer with a CPU, too")
 
 
 def test_what_it_does_comes_before_its_lack_of_a_processor(tmp_path):

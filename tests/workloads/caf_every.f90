@@ -206,7 +206,7 @@ contains
     sync all(stat=status)
     call said('SYNC_ALL stat=0')
     sync images([other])
-    call said('SYNC_IMAGES count=1')
+    call with('SYNC_IMAGES count=1', 'image_0', other)
     sync images(*)
     call said('SYNC_IMAGES count=-1')
   end subroutine

@@ -23,14 +23,10 @@ bool around_calls(const struct report *r, uint32_t event, uint32_t site, struct 
 /* ", inside of GASP_CAF_SYNC_ALL (a.f90:10 in main)" of these, or "". Into text. */
 const char *around_text(const struct report *r, uint32_t event, uint32_t site, char *text, size_t room);
 
-/* around.c */
+/* For around_note(): calls of the one row were inside of one of the other; nests: that is the program's own work. */
 void around_vote(const struct profile *p, struct site_row *inside, uint32_t row, bool nests);
 
-/* The last call of a thread that has ended in each depth, since one in the depth above it has: index of its site_row,
- * and one more; 0: none. */
-#define AROUND_DEPTHS 4
-
-/* profile.c: a call from this site_row has ended, at this depth. NO_INDEX: it has none. */
+/* For the profile: a call from this site_row has ended, at this depth. NO_INDEX: it has none. */
 static inline void around_note(struct profile *p, struct profiled_thread *t, uint32_t row, uint32_t depth, bool nests)
 {
 	if (row != NO_INDEX && !depth)

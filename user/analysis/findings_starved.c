@@ -80,8 +80,8 @@ int findings_refer_starved(struct report *r)
 
 		if (!count)
 			continue;
-		if (asprintf(&more, "%s. That does not explain %s: it takes longer with a CPU, too", f->text, which) <
-		    0)
+		if (asprintf(&more, "%s. That does not explain %s, which %s longer with a CPU, too", f->text, which,
+			     count == 1 ? "takes" : "take") < 0)
 			return -ENOMEM;
 		free(f->text);
 		f->text = more;

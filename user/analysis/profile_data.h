@@ -117,10 +117,14 @@ struct team_part {
 	struct covered covered; /* when it was in one of them */
 };
 
+#define AROUND_DEPTHS 4
+
 struct profiled_thread {
 	struct nesting nesting;
 	struct team_part team;
-	uint32_t inside[4];   /* around.h */
+	/* The last call that has ended in each depth, since one in the depth above it has: index of its site_row, and
+	 * one more; 0: none. around.h */
+	uint32_t inside[AROUND_DEPTHS];
 	uint64_t first, last; /* ns: first start and last end seen */
 	uint64_t spans, lost;
 	uint64_t cost; /* ns; what its spans' probes took from it */

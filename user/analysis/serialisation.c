@@ -31,7 +31,7 @@
 #define BALANCED 0.8
 #define HANDED_ON 4   /* one in so many ns waited */
 #define REGULAR 0.6   /* of the calls there: so many would have waited, if all had for the same time */
-#define EXPLAINED 2   /* ... and of the bound */
+#define EXPLAINED 2   /* one in so many of what it gives, by another finding */
 #define GAIN_SHARE 20 /* one in so many of the run */
 
 struct serialisation {

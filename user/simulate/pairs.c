@@ -45,7 +45,7 @@ static int add_all(struct sim *sim, struct op *op)
 	uint32_t process = sim->d->threads[op->thread].process, others = 0;
 	int error = 0;
 
-	for (uint32_t i = 0; i < sim->d->nprocesses; i++)
+	for (uint32_t i = 0; i < sim->d->nprocesses && others <= RANKS_MOST; i++)
 		others += groups_same_job(sim, i, process);
 	for (uint32_t i = 0; i < sim->d->nprocesses && others <= RANKS_MOST && !error; i++)
 		if (groups_same_job(sim, i, process))
